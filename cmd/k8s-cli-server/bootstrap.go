@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 
 	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/release"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A bootstrapServer answers requests while the server waits for NATS or the API server:
@@ -25,7 +27,7 @@ type bootstrapServer struct {
 func startBootstrap(listener net.Listener, login task.Login, logger *slog.Logger) *bootstrapServer {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &bootstrapServer{handOver: cancel, ended: make(chan struct{})}
-	server := api.New(nil, api.Readers{}, s, api.Config{Auth: s, Login: login, CloseConnections: true, Logger: logger})
+	server := api.New(nil, api.Readers{}, s, api.Config{Auth: s, Login: login, Version: release.Read().Version, CloseConnections: true, Logger: logger})
 	go func() {
 		defer close(s.ended)
 		if err := server.Run(ctx, listener); !errors.Is(err, context.Canceled) {
@@ -61,7 +63,7 @@ func (s *bootstrapServer) Ready() bool { return false }
 // ReadsUserHeader returns false: no header is trusted before the server has started.
 func (s *bootstrapServer) ReadsUserHeader() bool { return false }
 
-// Identify returns an error of kind task.ErrUnavailable for every caller.
+// Identify returns an error of kind problem.Starting for every caller.
 func (s *bootstrapServer) Identify(context.Context, task.Credentials) (task.Identity, error) {
-	return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
+	return task.Identity{}, task.Error(problem.Starting, "the server is starting; try again")
 }

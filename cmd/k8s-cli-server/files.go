@@ -13,6 +13,9 @@ import (
 	"net/http/httputil"
 	"regexp"
 	"time"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -93,7 +96,7 @@ func refuse(w http.ResponseWriter, code int, detail string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close") // the handler does not read the body of the request
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]string{"detail": detail}) // the client may have disconnected
+	_ = json.NewEncoder(w).Encode(task.Detail{Detail: detail, Reason: string(problem.OfCode(code))}) // the client may have disconnected
 }
 
 // A deadlineWriter sets a new write deadline for each part of the response.

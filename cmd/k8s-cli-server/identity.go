@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The authentication methods, as the values of --auth.
@@ -181,7 +182,7 @@ func (a *lateAuthenticator) Set(who *auth.Authenticator) { a.authenticator.Store
 func (a *lateAuthenticator) Identify(ctx context.Context, token string) (task.Identity, error) {
 	who := a.authenticator.Load()
 	if who == nil {
-		return task.Identity{}, task.Error(task.ErrUnavailable, "the server is starting; try again")
+		return task.Identity{}, task.Error(problem.Starting, "the server is starting; try again")
 	}
 	return who.Identify(ctx, task.Credentials{Token: token})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
+	"k8s-cli/pkg/release"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
@@ -131,6 +132,7 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *u
 			Store: p.deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: p.deps.tokenVerifier(),
 		},
 		Login:      c.identity.login(),
+		Version:    release.Read().Version,
 		Hosts:      c.identity.allowedHosts(),
 		UserLimits: c.perUser.limits(),
 		Slots:      c.atOnce.limits(),

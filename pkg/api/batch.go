@@ -23,6 +23,7 @@ import (
 
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
 )
@@ -70,7 +71,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 		return task.Error(task.ErrInvalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
 	}
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
-		return fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
+		return task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
 	}
 	if c.Request().Header.ContentLength() > maxBatch {
 		return errLongBatch
@@ -97,7 +98,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 			continue
 		}
 		batch.Failed++
-		batch.Results[i].Code, batch.Results[i].Detail = h.errors.statusAndMessage(c, err)
+		batch.Results[i] = h.errors.batchResult(c, err)
 	}
 	return c.JSON(batch)
 }

@@ -18,6 +18,7 @@ import (
 
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/trace"
 )
 
@@ -54,7 +55,7 @@ func exactPath(c *fiber.Ctx) error {
 		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
 	}
 	if mayBeUnsafe(path) && unsafePath.Match(path) {
-		return task.Error(task.ErrNotFound, "no such route: "+framing.Method(c)+" "+string(path))
+		return task.Error(problem.RouteNotFound, "no such route: "+framing.Method(c)+" "+string(path))
 	}
 	return c.Next()
 }
@@ -98,7 +99,7 @@ func (e *errorWriter) fail(c *fiber.Ctx, err error) error {
 	if refused, ok := errors.AsType[*fiber.Error](err); ok {
 		text = fiberMessage(c, refused)
 	}
-	return c.Status(code).JSON(task.Detail{Detail: text})
+	return c.Status(code).JSON(task.Detail{Detail: text, Reason: string(reasonOf(err)), Field: problem.Field(err)})
 }
 
 // rejectUnread answers a request whose header could not be read. The response does not
@@ -138,30 +139,29 @@ func fiberMessage(c *fiber.Ctx, e *fiber.Error) string {
 	return e.Message
 }
 
+// reasonOf returns the reason of an error, also of an error of Fiber.
+func reasonOf(err error) problem.Reason {
+	e, ok := errors.AsType[*fiber.Error](err)
+	switch {
+	case !ok:
+		return problem.Of(err)
+	case e.Code == fiber.StatusNotFound:
+		return problem.RouteNotFound
+	}
+	return problem.OfCode(e.Code)
+}
+
 func statusCode(err error) int {
 	if e, ok := errors.AsType[*fiber.Error](err); ok {
 		return e.Code
 	}
-	for _, kind := range []struct {
-		err  error
-		code int
-	}{
-		{task.ErrUnreadable, fiber.StatusBadRequest},
-		{task.ErrUnauthorized, fiber.StatusUnauthorized},
-		{task.ErrForbidden, fiber.StatusForbidden},
-		{task.ErrNotFound, fiber.StatusNotFound},
-		{task.ErrConflict, fiber.StatusConflict},
-		{task.ErrGone, fiber.StatusGone},
-		{task.ErrTooLarge, fiber.StatusRequestEntityTooLarge},
-		{task.ErrInvalid, fiber.StatusUnprocessableEntity},
-		{task.ErrTooMany, fiber.StatusTooManyRequests},
-		{task.ErrUnavailable, fiber.StatusServiceUnavailable},
-	} {
-		if errors.Is(err, kind.err) {
-			return kind.code
-		}
-	}
-	return fiber.StatusInternalServerError
+	return problem.Of(err).Code()
+}
+
+// batchResult returns the result of a task of a batch that failed.
+func (e *errorWriter) batchResult(c *fiber.Ctx, err error) task.BatchResult {
+	code, text := e.statusAndMessage(c, err)
+	return task.BatchResult{Code: code, Detail: text, Reason: string(reasonOf(err)), Field: problem.Field(err)}
 }
 
 // retryAfter returns the value of the header Retry-After for a temporary error, in seconds.

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Health is the health of a pod.
@@ -15,6 +16,7 @@ type Health struct {
 	Leading  bool     `json:"leading"`            // the controller of this pod is active
 	Degraded []string `json:"degraded,omitempty"` // one sentence for each degradation
 	Detail   string   `json:"detail,omitempty"`   // why the pod is not ready; in the form of an error body
+	Reason   string   `json:"reason,omitempty"`   // as Detail
 }
 
 // A HealthChecker reports the health of this pod.
@@ -38,6 +40,7 @@ func readiness(health HealthChecker) fiber.Handler {
 		now := health.Health()
 		if !now.Ready {
 			now.Detail = cmp.Or(strings.Join(now.Degraded, "; "), "not ready")
+			now.Reason = string(problem.Starting)
 			c.Status(fiber.StatusServiceUnavailable)
 			c.Set(fiber.HeaderRetryAfter, "1")
 		}
@@ -49,7 +52,7 @@ func readiness(health HealthChecker) fiber.Handler {
 func whenReady(health HealthChecker) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !health.Ready() {
-			return task.Error(task.ErrUnavailable, "the server is starting or stopping; try again")
+			return task.Error(problem.Starting, "the server is starting or stopping; try again")
 		}
 		return c.Next()
 	}

@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 )
 
@@ -223,9 +224,9 @@ func (s *served) dial() net.Conn {
 // that contains text.
 func (a answered) wantError(t *testing.T, code int, text string) {
 	t.Helper()
-	var d map[string]string
-	if err := json.Unmarshal([]byte(a.body), &d); err != nil || len(d) != 1 {
-		t.Errorf("body %q is not a detail alone: %v", a.body, err)
+	d := map[string]string{}
+	if err := json.Unmarshal([]byte(a.body), &d); err != nil || problem.Reason(d["reason"]).Code() != code {
+		t.Errorf("body %q has no reason of %d: %v", a.body, code, err)
 	}
 	if got := a.Header.Get("Content-Type"); got != typeJSON {
 		t.Errorf("content type %q", got)

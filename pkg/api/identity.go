@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // An Authenticator identifies the sender of a request. The error is of kind
@@ -132,7 +133,7 @@ func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 	return all, err
 }
 
-var errAllUsers = task.Error(task.ErrForbidden, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
+var errAllUsers = task.Error(problem.AdministratorRequired, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
 
 // ownerOf returns the user in whose name a request for a task or volume is handled: the
 // owner if the sender is an administrator, or else the sender.

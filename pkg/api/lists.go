@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 )
 
@@ -25,7 +26,7 @@ func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
 	case q.AllUsers && !a.everyUser(c):
 		return query.List{}, errAllUsers
 	case q.User != "" && q.User != user && !a.everyUser(c):
-		return query.List{}, task.Error(task.ErrForbidden, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
+		return query.List{}, task.Error(problem.AdministratorRequired, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
 	}
 	return q.List(user, time.Now())
 }

@@ -1,55 +1,22 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
-	goflag "flag"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
+
+	"k8s-cli/pkg/api/openapi"
 )
-
-var update = goflag.Bool("update", false, "write openapi.json from openapi.yaml")
-
-// TestOpenAPIIsUpToDate checks that openapi.json is generated from openapi.yaml.
-func TestOpenAPIIsUpToDate(t *testing.T) {
-	source, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var document map[string]any
-	if err := yaml.Unmarshal(source, &document); err != nil {
-		t.Fatal(err)
-	}
-	delete(document, "x-errors") // its parts are inlined where they are used
-	var want bytes.Buffer
-	encoder := json.NewEncoder(&want)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	if err := encoder.Encode(document); err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile("openapi.json", want.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if !bytes.Equal(want.Bytes(), openAPI) {
-		t.Error("openapi.json is not what openapi.yaml says; go test ./pkg/api -run OpenAPIIsUpToDate -update makes it so")
-	}
-}
 
 // TestOpenAPIHasEveryRoute checks that the description and the server have the same routes.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]json.RawMessage `json:"paths"`
 	}
-	if err := json.Unmarshal(openAPI, &document); err != nil {
+	if err := json.Unmarshal(openapi.Description(), &document); err != nil {
 		t.Fatal(err)
 	}
 	described := map[string]bool{}
@@ -72,7 +39,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	}
 }
 
-func TestDocsLoadNothingFromElsewhere(t *testing.T) {
+func TestDocumentsAreServed(t *testing.T) {
 	s := serve(t, &fake{})
 	page := s.send("GET", "/docs", "", userHeader, "-")
 	if page.StatusCode != 200 || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(page.Header.Get("Content-Security-Policy"), "default-src 'none'") {
@@ -83,5 +50,8 @@ func TestDocsLoadNothingFromElsewhere(t *testing.T) {
 	}
 	if got := s.send("GET", "/openapi.json", "", userHeader, "-"); got.Header.Get("Content-Type") != typeJSON || !json.Valid([]byte(got.body)) || !strings.Contains(got.body, `"openapi": "3.1.0"`) {
 		t.Errorf("the description: %d %.200s", got.StatusCode, got.body)
+	}
+	if got := s.send("GET", openapi.SchemaPath, "", userHeader, "-"); got.Header.Get("Content-Type") != "application/schema+json" || !strings.Contains(got.body, `"num_nodes"`) {
+		t.Errorf("the schema: %d %.200s", got.StatusCode, got.body)
 	}
 }

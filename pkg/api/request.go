@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const userHeader = "X-User"
@@ -18,7 +19,7 @@ const userHeader = "X-User"
 func userOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(userHeader)
 	if len(values) != 1 {
-		return "", task.Error(task.ErrUnauthorized, fmt.Sprintf("%s: the request must have exactly one such header, not %d", userHeader, len(values)))
+		return "", task.Error(problem.CredentialsMissing, fmt.Sprintf("%s: the request must have exactly one such header, not %d", userHeader, len(values)))
 	}
 	user, err := task.UserName(string(values[0]))
 	if err != nil {
@@ -67,7 +68,7 @@ const (
 func contentType(c *fiber.Ctx) (string, error) {
 	given := c.Get(fiber.HeaderContentType)
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && encoding != "identity" {
-		return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not supported; send the body without encoding", encoding))
+		return "", task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not supported; send the body without encoding", encoding))
 	}
 	kind, _, err := mime.ParseMediaType(given)
 	switch {
@@ -76,7 +77,7 @@ func contentType(c *fiber.Ctx) (string, error) {
 	case err == nil && (kind == typeYAML || kind == "application/x-yaml" || kind == "text/yaml" || kind == "text/x-yaml"):
 		return typeYAML, nil
 	}
-	return "", fiber.NewError(fiber.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
+	return "", task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
 }
 
 // flag returns a boolean query parameter, or absent if the parameter is missing.

@@ -223,7 +223,7 @@ func TestAnswersAreCompressedIfAsked(t *testing.T) {
 func TestAServerThatStarts(t *testing.T) {
 	s := serve(t, &fake{health: Health{Leading: true, Degraded: []string{"starting"}}})
 	ready := s.send("GET", "/readyz", "")
-	if ready.StatusCode != 503 || ready.body != `{"ready":false,"leading":true,"degraded":["starting"],"detail":"starting"}` {
+	if ready.StatusCode != 503 || ready.body != `{"ready":false,"leading":true,"degraded":["starting"],"detail":"starting","reason":"Starting"}` {
 		t.Errorf("%d %s", ready.StatusCode, ready.body)
 	}
 	for _, path := range []string{"/tasks", "/tasks/a", "/volumes"} {

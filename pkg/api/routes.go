@@ -5,6 +5,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/compress"
 
 	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/api/openapi"
 	"k8s-cli/pkg/ui"
 )
 
@@ -45,8 +46,10 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/auth", account.login)
 	s.app.Get("/whoami", account.whoami)
 	s.app.Get("/metrics", exposition(c.Metrics))
-	s.app.Get("/openapi.json", description)
-	s.app.Get("/docs", docs)
+	documents := openapi.New(c.Version, c.Login)
+	s.app.Get("/openapi.json", documents.Describe)
+	s.app.Get(openapi.SchemaPath, documents.TaskSchema)
+	s.app.Get("/docs", openapi.Docs)
 
 	tasks := &taskHandler{log: log, tasks: read.Tasks, callers: who, submitter: submitter}
 	batches := &batchHandler{submitter: submitter, batches: s.slots.batches, bytes: s.slots.batchBytes, errors: s.errors, closing: s.closing}

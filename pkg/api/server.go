@@ -54,6 +54,8 @@ type Config struct {
 	Auth  Authenticator
 	Login task.Login // authentication method of Auth
 
+	Version string // of the build, for the description of the API
+
 	// Hosts lists the host names under which browsers and proxies reach the server, besides
 	// localhost. The server checks host names only if X-User is trusted.
 	Hosts []string

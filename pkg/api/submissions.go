@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/trace"
 )
 
@@ -146,7 +147,7 @@ func (s *submitter) sealed(submit *task.Submit) (*task.Submit, error) {
 		return submit, nil
 	}
 	if s.sealer == nil {
-		return nil, task.Error(task.ErrInvalid, "secrets: this server has no key to seal secrets; the administrator can set --secrets-key-file")
+		return nil, task.Error(problem.FeatureDisabled, "secrets: this server has no key to seal secrets; the administrator can set --secrets-key-file")
 	}
 	inLog, err := s.sealer.Seal(*submit)
 	return &inLog, err
@@ -183,9 +184,9 @@ func errorOfResult(v task.Result) error {
 	case task.RejectedIDExists:
 		return errTaken
 	case task.RejectedKeyReuse:
-		return task.Error(task.ErrConflict, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, v.ID))
+		return task.Error(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, v.ID))
 	case task.RejectedMissingUploads:
-		return task.Error(task.ErrConflict, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
+		return task.Error(problem.UploadMissing, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
 	}
 	return fmt.Errorf("the log rejected a command: %s", v.Rejection)
 }

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A Store stores uploads under opaque names.
@@ -52,9 +53,9 @@ const typeArchive = "application/gzip"
 func (u Uploads) ready() error {
 	switch {
 	case u.Store == nil || u.Advertise == "":
-		return task.Error(task.ErrInvalid, "uploads are disabled: the server has no --advertise-url by which pods reach it")
+		return task.Error(problem.FeatureDisabled, "uploads are disabled: the server has no --advertise-url by which pods reach it")
 	case u.Tokens == nil:
-		return task.Error(task.ErrInvalid, "uploads are disabled: the server has no --secrets-key-file to authenticate pods")
+		return task.Error(problem.FeatureDisabled, "uploads are disabled: the server has no --secrets-key-file to authenticate pods")
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (a *archive) Read(p []byte) (int, error) {
 		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
 	}
 	if got := hex.EncodeToString(a.hash.Sum(nil)); got != a.sum {
-		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", a.size, got))
+		return 0, task.Error(problem.ChecksumMismatch, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", a.size, got))
 	}
 	return n, io.EOF
 }
@@ -164,7 +165,7 @@ func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
 	case !ok || h.uploads.Tokens == nil:
-		return task.Error(task.ErrUnauthorized, "Authorization: the files of a task require the token of its pods")
+		return task.Error(problem.CredentialsMissing, "Authorization: the files of a task require the token of its pods")
 	case !h.uploads.Tokens.VerifyToken(id, token):
 		return task.Error(task.ErrForbidden, "Authorization: the token is not the token of this task")
 	}
@@ -187,7 +188,7 @@ func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 		return err
 	}
 	if !stored {
-		return task.Error(task.ErrNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
+		return task.Error(problem.UploadNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
 	}
 	slot := h.outgoing.Empty(u.User)
 	if c.Method() != fiber.MethodHead {

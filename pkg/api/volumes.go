@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -52,7 +53,7 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 		return task.Volume{}, err
 	}
 	if kind != typeJSON {
-		return task.Volume{}, fiber.NewError(fiber.StatusUnsupportedMediaType, "Content-Type: send a volume as "+typeJSON)
+		return task.Volume{}, task.Error(problem.UnsupportedMediaType, "Content-Type: send a volume as "+typeJSON)
 	}
 	body := c.Request().Body()
 	return taskfile.ParseVolume(body)
@@ -105,7 +106,7 @@ func errInUse(id string, tasks []string) error {
 	if len(tasks) > 1 {
 		use = "use"
 	}
-	return task.Error(task.ErrConflict, fmt.Sprintf("Volume %s is in use: %s %s it; stop the tasks first, or force the deletion (?force=true, --force), which deletes the volume once their pods have ended", id, names, use))
+	return task.Error(problem.VolumeInUse, fmt.Sprintf("Volume %s is in use: %s %s it; stop the tasks first, or force the deletion (?force=true, --force), which deletes the volume once their pods have ended", id, names, use))
 }
 
 func (h *volumeHandler) showVolume(c *fiber.Ctx, user string) error {

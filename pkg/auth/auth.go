@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A Method identifies the sender of a request. The error is of kind
@@ -72,7 +73,7 @@ const (
 	maxTokenBytes = 16 << 10
 )
 
-var errNoToken = task.Error(task.ErrUnauthorized, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
+var errNoToken = task.Error(problem.CredentialsMissing, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
 
 // tokenForm is the syntax of a bearer token: RFC 6750, section 2.1.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)

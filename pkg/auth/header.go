@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A UserHeader trusts the header X-User, either from every sender or only from trusted proxies.
@@ -26,7 +27,7 @@ func (h UserHeader) Identify(_ context.Context, c task.Credentials) (Principal, 
 			return Principal{User: c.User, Groups: groupsOf(c.Groups)}, nil
 		}
 	}
-	return Principal{}, task.Error(task.ErrUnauthorized, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", peer))
+	return Principal{}, task.Error(problem.ProxyNotTrusted, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", peer))
 }
 
 const blanks = " \t" // characters to trim around names, in headers and in the file of tokens

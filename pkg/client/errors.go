@@ -17,6 +17,8 @@ import (
 type Error struct {
 	Code       int           // HTTP status; 0 if there was no response
 	Detail     string        // message of the server, or of the client if the server sent none
+	Reason     string        // why the server rejected the request, in one word; see package problem
+	Field      string        // field, parameter or header that is wrong; empty if the error is about the whole request
 	RetryAfter time.Duration // value of the header Retry-After; 0 if absent
 	RequestID  string        // id of the request in the log of the server; empty if absent
 	cause      error
@@ -72,6 +74,8 @@ func (c *Client) refusal(response *http.Response) error {
 	return &Error{
 		Code:       response.StatusCode,
 		Detail:     cmp.Or(c.redirection(response), body.Detail, fmt.Sprintf("the API server at %s answered %s", c.url, response.Status)),
+		Reason:     body.Reason,
+		Field:      body.Field,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After")),
 		RequestID:  response.Header.Get("X-Request-Id"),
 	}

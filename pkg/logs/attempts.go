@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/attempt"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A copier copies the attempts of the nodes of a task for one call of Tail: the nodes at
@@ -141,7 +142,7 @@ func checkAttempt(v task.View, o task.LogOptions) error {
 	case o.Attempt > most:
 		return task.Error(task.ErrInvalid, fmt.Sprintf("attempt: %d is out of range; the number of the last attempt is %d", o.Attempt, most))
 	case !known && o.Attempt < most:
-		return task.Error(task.ErrNotFound, fmt.Sprintf("the log of attempt %d was not kept; the logs of the first %d and the last %d attempts are", o.Attempt, attempt.KeepFirst, attempt.KeepLast))
+		return task.Error(problem.LogNotFound, fmt.Sprintf("the log of attempt %d was not kept; the logs of the first %d and the last %d attempts are", o.Attempt, attempt.KeepFirst, attempt.KeepLast))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The archive retains an entry after compaction for as long as a task that was submitted in
@@ -42,7 +43,7 @@ const (
 // A partStore stores the parts of the archive. The partStore may lose the oldest parts.
 type partStore interface {
 	Store(ctx context.Context, name string, about map[string]string, part []byte) error
-	Open(ctx context.Context, name string) (io.Reader, error) // task.ErrNotFound if the part does not exist
+	Open(ctx context.Context, name string) (io.Reader, error) // problem.SubmissionNotFound if the part does not exist
 	List(ctx context.Context) (about map[string]map[string]string, err error)
 	Remove(ctx context.Context, name string) error // no error if the part does not exist
 }
@@ -61,7 +62,7 @@ func newArchive(s *logStream, f *follower, parts partStore) *archive {
 }
 
 // Submission returns the specification of a task as submitted in the entry at seq, with
-// task.Redacted in place of each secret. The error is of kind task.ErrNotFound if the
+// task.Redacted in place of each secret. The error is of kind problem.SubmissionNotFound if the
 // submission is no longer stored, and task.ErrUnavailable if it cannot be read at present.
 func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.Spec, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
@@ -81,7 +82,7 @@ func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.S
 			}
 		}
 	}
-	return task.Spec{}, task.Error(task.ErrNotFound, fmt.Sprintf("the submission of task %s is no longer available", id))
+	return task.Spec{}, task.Error(problem.SubmissionNotFound, fmt.Sprintf("the submission of task %s is no longer available", id))
 }
 
 // entry returns an entry of the log or of the archive, nil if neither contains the entry.
@@ -121,7 +122,7 @@ func (a *archive) storedEntry(ctx context.Context, seq uint64) ([]byte, error) {
 			continue
 		}
 		lines, err := a.parts.Open(ctx, p.name)
-		if errors.Is(err, task.ErrNotFound) {
+		if errors.Is(err, problem.SubmissionNotFound) {
 			continue // the part was removed after it was listed
 		}
 		if err != nil {

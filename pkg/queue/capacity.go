@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -95,7 +96,7 @@ func shareOf(c task.Command) float64 {
 }
 
 // CheckCapacity returns nil if the log accepts submissions. The error is of kind
-// task.ErrUnavailable; the remaining space of the log is reserved for stops, deletions and
+// problem.LogFull; the remaining space of the log is reserved for stops, deletions and
 // facts.
 func (s *logStream) CheckCapacity() error {
 	if err := s.capacity.check(0, taskShare); err != nil {
@@ -114,7 +115,7 @@ func (c *capacity) check(size int64, share float64) error {
 	if share > taskShare {
 		accepts = "no command is accepted until entries are removed"
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): %s, and nothing was stored; ask the administrator to free space", bytes>>20, limit>>20, accepts))
+	return task.Error(problem.LogFull, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): %s, and nothing was stored; ask the administrator to free space", bytes>>20, limit>>20, accepts))
 }
 
 // entryLimit returns the size above which no further call is added to an entry.
@@ -168,5 +169,5 @@ func statDisk(dir string) error {
 	if free >= min(reserveShare*size, maxReserve) {
 		return nil
 	}
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the disk of the command log is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
+	return task.Error(problem.LogFull, fmt.Sprintf("the disk of the command log is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
 }

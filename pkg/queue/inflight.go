@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // This file tracks the entries that a writer has sent, and delivers outcomes to their callers.
@@ -87,7 +88,7 @@ func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 	}
 	delete(w.inflight, id)
 	if rejected != nil {
-		b.fail(task.Error(task.ErrUnavailable, fmt.Sprintf("the command log accepts no commands at present (%v); nothing was stored, try again later", rejected)))
+		b.fail(task.Error(problem.LogUnavailable, fmt.Sprintf("the command log accepts no commands at present (%v); nothing was stored, try again later", rejected)))
 	}
 	if id.writer == w.id {
 		w.newWriterID()
@@ -147,8 +148,8 @@ func isUnknownWriter(v task.Result) bool { return v.Rejection == task.RejectedUn
 func isExpired(v task.Result) bool       { return v.Rejection == task.RejectedExpired }
 
 var (
-	errReplacedNotStored     = task.Error(task.ErrUnavailable, "the command log was replaced during the request; nothing was stored, try again")
-	errReplacedIndeterminate = task.Error(task.ErrUnavailable, "the command log was replaced during the request; the command may have been stored, check before you repeat it")
+	errReplacedNotStored     = task.Error(problem.LogUnavailable, "the command log was replaced during the request; nothing was stored, try again")
+	errReplacedIndeterminate = task.Error(problem.OutcomeUnknown, "the command log was replaced during the request; the command may have been stored, check before you repeat it")
 )
 
 // onLogReplaced fails the entries in flight. The follower calls it when another log has

@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/queue/internal/outage"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -100,8 +101,8 @@ func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error
 }
 
 var (
-	errFull    = task.Error(task.ErrUnavailable, "too many commands wait for the command log; nothing was stored, try again")
-	errNotSent = task.Error(task.ErrUnavailable, "the command log did not accept the command in time; nothing was stored, try again")
+	errFull    = task.Error(problem.LogUnavailable, "too many commands wait for the command log; nothing was stored, try again")
+	errNotSent = task.Error(problem.LogUnavailable, "the command log did not accept the command in time; nothing was stored, try again")
 )
 
 func encodeCommand(c task.Command) ([]byte, error) {
@@ -126,9 +127,9 @@ func (w *writer) enqueue(ctx context.Context, k *call, late *time.Timer) bool {
 func (w *writer) errIndeterminate() error {
 	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
 	if err := w.store.StoreErr(); err != nil {
-		return task.Error(task.ErrUnavailable, text+": "+err.Error())
+		return task.Error(problem.OutcomeUnknown, text+": "+err.Error())
 	}
-	return task.Error(task.ErrUnavailable, text)
+	return task.Error(problem.OutcomeUnknown, text)
 }
 
 // awaitOutcome waits for the outcome of a queued call. If the caller leaves before a command

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // An EventStore stores events for longer than a pod holds them in memory.
@@ -114,7 +115,7 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) 
 		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("this server does not know event %s yet, and cannot reach the log at present; try again, or use another server", q.After))
 	}
 	if q.After.Compare(at) > 0 {
-		return nil, task.Error(task.ErrGone, fmt.Sprintf("event %s is not in this log, which was replaced; restart without last_event_id", q.After))
+		return nil, task.Error(problem.EventsExpired, fmt.Sprintf("event %s is not in this log, which was replaced; restart without last_event_id", q.After))
 	}
 	known := false
 	l.cursor, known = e.buffer.EventsAfter(q.After)
@@ -198,7 +199,7 @@ func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 	case err != nil:
 		return nil, err
 	case !p.Complete && l.at != task.EventID{}:
-		return nil, task.Error(task.ErrGone, fmt.Sprintf("events after %s have expired; restart without last_event_id", l.at))
+		return nil, task.Error(problem.EventsExpired, fmt.Sprintf("events after %s have expired; restart without last_event_id", l.at))
 	case p.More && len(p.Events) > 0:
 		l.at = p.Events[len(p.Events)-1].ID
 		return p.Events, nil

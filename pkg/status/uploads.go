@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // An UploadProjection answers from memory which uploads the log contains.
@@ -12,22 +13,22 @@ type UploadProjection interface {
 	TaskUpload(id, sum string) (task.UploadRecord, bool)
 }
 
-// Upload returns an upload of user; the error is of kind task.ErrNotFound if the
+// Upload returns an upload of user; the error is of kind problem.UploadNotFound if the
 // user has no such upload.
 func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {
 	v.log.WaitReadIndex(ctx) // best effort
 	if u, ok := v.projection.Upload(user, sum); ok {
 		return u, nil
 	}
-	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Upload "+task.Quote(sum)+" not found")
+	return task.UploadRecord{}, task.Error(problem.UploadNotFound, "Upload "+task.Quote(sum)+" not found")
 }
 
-// TaskUpload returns an upload that a task needs; the error is of kind task.ErrNotFound if the
+// TaskUpload returns an upload that a task needs; the error is of kind problem.UploadNotFound if the
 // task does not need the upload or is over.
 func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) {
 	v.log.WaitReadIndex(ctx)
 	if u, ok := v.projection.TaskUpload(id, sum); ok {
 		return u, nil
 	}
-	return task.UploadRecord{}, task.Error(task.ErrNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or has ended")
+	return task.UploadRecord{}, task.Error(problem.UploadNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or has ended")
 }

@@ -51,6 +51,8 @@ type BatchResult struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Code     int      `json:"code,omitempty"` // HTTP status; 503 may be retried
 	Detail   string   `json:"detail,omitempty"`
+	Reason   string   `json:"reason,omitempty"` // as in Detail
+	Field    string   `json:"field,omitempty"`  // as in Detail
 }
 
 // StopResponse is the body of POST /tasks/{id}/stop.
@@ -215,7 +217,9 @@ type VolumeList struct {
 
 // A Detail is the body of every error.
 type Detail struct {
-	Detail string `json:"detail"`
+	Detail string `json:"detail"`           // sentence for people
+	Reason string `json:"reason,omitempty"` // word for programs; see package problem
+	Field  string `json:"field,omitempty"`  // field, parameter or header that is wrong
 }
 
 // An Answer is an encoded response.

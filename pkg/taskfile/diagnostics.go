@@ -96,21 +96,21 @@ func (q *diagnostics) count() int {
 func (q *diagnostics) wrong() bool { return q.count() > 0 }
 
 func findingOf(err error) Finding {
-	if p, ok := errors.AsType[*problem](err); ok {
+	if p, ok := errors.AsType[*fieldError](err); ok {
 		return Finding{Field: p.path, Line: p.line, Severity: Refused, Text: p.text}
 	}
 	return Finding{Severity: Refused, Text: err.Error()}
 }
 
-// A problem is an error about one value.
-type problem struct {
+// A fieldError is an error about one value.
+type fieldError struct {
 	kind error // one of the kinds of package task
 	path string
 	text string
 	line int // 0 if unknown
 }
 
-func (p *problem) Error() string {
+func (p *fieldError) Error() string {
 	text := p.text + inLine(p.line)
 	if p.path == "" {
 		return text
@@ -118,4 +118,7 @@ func (p *problem) Error() string {
 	return p.path + ": " + text
 }
 
-func (p *problem) Unwrap() error { return p.kind }
+func (p *fieldError) Unwrap() error { return p.kind }
+
+// Field returns the path of the value. Package problem calls Field.
+func (p *fieldError) Field() string { return p.path }

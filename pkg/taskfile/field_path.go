@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A fieldPath is the path from the root of a tree to the current value. Errors and warnings
@@ -57,12 +58,17 @@ func (t *fieldPath) path() string {
 
 // wrong returns an error of kind ErrInvalid about the value, with its path and its line.
 func (t *fieldPath) wrong(format string, args ...any) error {
-	return &problem{task.ErrInvalid, t.path(), fmt.Sprintf(format, args...), t.line()}
+	return t.rejected(task.ErrInvalid, format, args...)
+}
+
+// rejected is wrong, with a more specific reason.
+func (t *fieldPath) rejected(reason problem.Reason, format string, args ...any) error {
+	return &fieldError{reason, t.path(), fmt.Sprintf(format, args...), t.line()}
 }
 
 // tooLarge returns an error of kind ErrTooLarge about the value.
 func (t *fieldPath) tooLarge(format string, args ...any) error {
-	return &problem{task.ErrTooLarge, t.path(), fmt.Sprintf(format, args...), t.line()}
+	return &fieldError{task.ErrTooLarge, t.path(), fmt.Sprintf(format, args...), t.line()}
 }
 
 func inLine(line int) string {

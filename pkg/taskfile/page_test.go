@@ -48,12 +48,6 @@ func TestPageShowsTheTables(t *testing.T) {
 	}
 }
 
-func allTables() []table {
-	return append(taskTables(),
-		table{"config.kubernetes.custom_metadata.", customMetadataFields(new(task.CustomMetadata))},
-		table{"config.kubernetes.kueue.", kueueFields(new(task.Kueue))})
-}
-
 func tablesOfPage() string {
 	var b strings.Builder
 	for _, v := range []struct {

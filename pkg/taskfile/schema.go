@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A schema lists the fields of a mapping by key. A schema serves one value at a time,
@@ -84,7 +85,7 @@ func (w *decoder) fields(n *node, s schema) error {
 		case !known:
 			return w.unknown(key, s)
 		case f.severity == isRefused && value.isSet():
-			return w.wrong("%s", f.text)
+			return w.rejected(problem.UnsupportedField, "%s", f.text)
 		case f.severity == isRefused, value.kind == null:
 			w.note(isUnset)
 			return nil
@@ -182,5 +183,5 @@ func (w *decoder) located(err error) error {
 	for at := path; line == 0 && at != ""; at = at[:max(strings.LastIndexByte(at, '.'), 0)] {
 		line = w.lines[at]
 	}
-	return &problem{task.ErrInvalid, path, text, line}
+	return &fieldError{task.ErrInvalid, path, text, line}
 }

@@ -37,7 +37,7 @@ type substitution struct {
 
 func (s *substitution) fail(kind error, field, text string) {
 	if s.err == nil {
-		s.err = &problem{kind, field, text, s.lines[field]}
+		s.err = &fieldError{kind, field, text, s.lines[field]}
 	}
 }
 

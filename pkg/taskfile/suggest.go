@@ -4,20 +4,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 // unknown returns the error for a key that s does not have. The error suggests the nearest
 // key of s or of another table.
 func (w *decoder) unknown(key string, s schema) error {
 	if name := nearest(key, s); name != "" {
-		return w.wrong("unknown field, did you mean %s?", name)
+		return w.rejected(problem.UnknownField, "unknown field, did you mean %s?", name)
 	}
 	for _, t := range w.tables() {
 		if name := nearest(key, t.fields); name != "" {
-			return w.wrong("unknown field, did you mean %s%s?", t.path, name)
+			return w.rejected(problem.UnknownField, "unknown field, did you mean %s%s?", t.path, name)
 		}
 	}
-	return w.wrong("unknown field")
+	return w.rejected(problem.UnknownField, "unknown field")
 }
 
 // nearest returns the key of s that is most similar to key, or "".

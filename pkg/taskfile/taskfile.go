@@ -75,7 +75,7 @@ func (n *node) takeKey() (string, error) {
 	case value.kind == null:
 		return "", nil
 	case value.kind != scalar || value.text == "":
-		return "", &problem{task.ErrInvalid, ItemKey, "is not a string", 0}
+		return "", &fieldError{task.ErrInvalid, ItemKey, "is not a string", 0}
 	}
 	return value.text, nil
 }
@@ -120,7 +120,7 @@ func (w *decoder) finish(t *task.Spec) error {
 	}
 	for dir := range t.Volumes {
 		if w.mounts[path.Clean(dir)] {
-			return &problem{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", w.lines[podConfigPath]}
+			return &fieldError{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", w.lines[podConfigPath]}
 		}
 	}
 	w.remark(*t)

@@ -48,7 +48,7 @@ func fromYAML(data []byte) (*node, error) {
 	case len(docs) == 0:
 		return nil, unreadable("the task file is empty")
 	case len(docs) > 1:
-		return nil, &problem{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]) +
+		return nil, &fieldError{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]) +
 			", which is not supported; submit each task separately", docs[1].Line}
 	}
 	b := yamlBuilder{}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/api/openapi"
 )
 
 // A contract checks every answer in a test against the server's openapi.json. Objects with
@@ -52,8 +52,8 @@ func (c contract) CloseIdleConnections() {
 	}
 }
 
-// An openapi is the part of the description that the contract needs.
-type openapi struct {
+// A describedAPI is the part of the description that the contract needs.
+type describedAPI struct {
 	paths    map[string]any
 	root     any
 	compiler *jsonschema.Compiler
@@ -61,13 +61,13 @@ type openapi struct {
 	schemas  map[string]*jsonschema.Schema // by JSON pointer
 }
 
-var description = sync.OnceValue(func() *openapi {
-	root, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Description()))
+var description = sync.OnceValue(func() *describedAPI {
+	root, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Description()))
 	if err != nil {
 		panic(err) // a test of package api reports this error in more detail
 	}
 	closed(root)
-	o := &openapi{root: root, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	o := &describedAPI{root: root, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	o.compiler.AssertFormat()
 	if err := o.compiler.AddResource(descriptionURL, root); err != nil {
 		panic(err)
@@ -105,7 +105,7 @@ func at(node any, path ...string) any {
 
 // route returns the template of a path. If several templates match, route returns the one
 // with the fewest parameters.
-func (o *openapi) route(path string) string {
+func (o *describedAPI) route(path string) string {
 	best := ""
 	parts := strings.Split(path, "/")
 	for template := range o.paths {
@@ -118,7 +118,7 @@ func (o *openapi) route(path string) string {
 	return best
 }
 
-func (o *openapi) check(r *http.Request, answer *http.Response) error {
+func (o *describedAPI) check(r *http.Request, answer *http.Response) error {
 	if answer.Header.Get("X-Request-Id") == "" && answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		return fmt.Errorf("it has no X-Request-Id")
 	}
@@ -169,7 +169,7 @@ func pointer(name string) string {
 
 // body checks the body of an answer and replaces it by a copy, so that the caller can read
 // it.
-func (o *openapi) body(answer *http.Response, at, method string) error {
+func (o *describedAPI) body(answer *http.Response, at, method string) error {
 	if method == http.MethodHead {
 		return nil
 	}
@@ -226,12 +226,12 @@ func TestContractChecker(t *testing.T) {
 		{"a field more", "POST", "/tasks/stop", answer(200, `{"count":1,"status":"stopped","message":"m","more":1}`), false},
 		{"a field less", "POST", "/tasks/stop", answer(200, `{"count":1,"status":"stopped"}`), false},
 		{"another type", "POST", "/tasks/stop", answer(200, `{"count":"1","status":"stopped","message":"m"}`), false},
-		{"a code that is not there", "POST", "/tasks/stop", answer(409, `{"detail":"d"}`), false},
-		{"no Retry-After", "POST", "/tasks/stop", answer(503, `{"detail":"d"}`), false},
-		{"an error", "GET", "/tasks/abc", answer(404, `{"detail":"d"}`), true},
+		{"a code that is not there", "POST", "/tasks/stop", answer(409, `{"detail":"d","reason":"NotFound"}`), false},
+		{"no Retry-After", "POST", "/tasks/stop", answer(503, `{"detail":"d","reason":"NotFound"}`), false},
+		{"an error", "GET", "/tasks/abc", answer(404, `{"detail":"d","reason":"NotFound"}`), true},
 		{"an error in other words", "GET", "/tasks/abc", answer(404, `{"error":"d"}`), false},
 		{"a time that is none", "GET", "/tasks/abc/events", answer(200, `{"events":[{"time":"noon","type":"phase","kind":"task","name":"n","user":"u","status":"s"}]}`), false},
-		{"a route that is none", "GET", "/nowhere", answer(404, `{"detail":"d"}`), true},
+		{"a route that is none", "GET", "/nowhere", answer(404, `{"detail":"d","reason":"NotFound"}`), true},
 		{"a route that is not described", "GET", "/nowhere", answer(200, `{}`), false},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://here"+tt.path, nil)
@@ -242,7 +242,7 @@ func TestContractChecker(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	if !json.Valid(api.Description()) {
+	if !json.Valid(openapi.Description()) {
 		t.Error("the description is not JSON")
 	}
 }

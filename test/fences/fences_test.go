@@ -125,13 +125,14 @@ var parts = map[string][]string{
 	"pkg/cache/nodefit":   {},
 	"pkg/cache/selection": {"pkg/cache/labels", "pkg/cache/state"},
 	"pkg/cache/state":     {"pkg/cache/labels"},
-	"pkg/task":            {},
+	"pkg/task":            {"pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/gpu":        {},
 	"pkg/task/logcursor":  {},
 	"pkg/task/output":     {},
 	"pkg/task/overview":   {"pkg/task"},
-	"pkg/task/policy":     {"pkg/task"},
+	"pkg/task/policy":     {"pkg/task", "pkg/task/problem"},
+	"pkg/task/problem":    {},
 	"pkg/task/query":      {"pkg/task"},
 }
 

@@ -11,7 +11,7 @@ rmSync(`${here}build/static`, { recursive: true, force: true });
 mkdirSync(`${here}build/static`, { recursive: true });
 cpSync(`${here}../../pkg/ui/static/js`, `${here}build/static/js`, { recursive: true });
 cpSync(`${here}vendor-types`, `${here}build/static/vendor`, { recursive: true });
-run("openapi-typescript", "../../pkg/api/openapi.json", "-o", "build/static/js/types.d.ts");
+run("openapi-typescript", "../../pkg/api/openapi/openapi.json", "-o", "build/static/js/types.d.ts");
 try {
   run("tsc", "-p", ".");
 } catch (err) {

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // HeadLimit is the largest size of a header with its request line, in bytes.
@@ -29,13 +30,13 @@ const (
 // error quotes the request.
 var (
 	errHead            = unreadable("the header of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
-	errVersion         = fiber.NewError(fiber.StatusHTTPVersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
+	errVersion         = task.Error(problem.VersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
 	errHost            = unreadable("the request needs exactly one valid Host field; send Host: NAME[:PORT]")
 	errLength          = unreadable("Content-Length is not a number of bytes; send digits only")
 	errAmbiguousLength = unreadable("conflicting Content-Length and Transfer-Encoding headers; send one Content-Length, or Transfer-Encoding: chunked alone")
 	errChunk           = unreadable("a chunk of the body is malformed; send its size as 1 to 15 hexadecimal digits, CRLF, the data and CRLF (RFC 9112, 7.1)")
 	errTrailer         = unreadable("trailers are not supported; send their fields in the header of the request")
-	errLongHead        = fiber.NewError(fiber.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
+	errLongHead        = task.Error(problem.HeaderTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
 )
 
 // HeadError returns the error for a request whose header fasthttp could not read. HeadError

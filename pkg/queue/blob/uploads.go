@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Uploads are objects in an object store of their own. Each upload is stored in parts of one
@@ -150,7 +151,7 @@ func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
 		case err == nil:
 			return raw, nil
 		case errors.Is(err, jetstream.ErrObjectNotFound):
-			return nil, task.Error(task.ErrNotFound, "upload "+name+" is no longer stored")
+			return nil, task.Error(problem.UploadNotFound, "upload "+name+" is no longer stored")
 		case errors.Is(err, jetstream.ErrDigestMismatch):
 			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
 		}

@@ -15,6 +15,7 @@ import (
 
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // After one failed write, a JetStream store accepts no further writes: publishes get no
@@ -48,7 +49,7 @@ func (n *Server) Run(ctx context.Context) error {
 }
 
 // StoreErr returns an error while the store accepts no writes, nil otherwise. The error is of
-// kind task.ErrUnavailable, and its text is a sentence for users.
+// kind problem.LogUnavailable, and its text is a sentence for users.
 func (n *Server) StoreErr() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,7 +129,7 @@ func (n *Server) setBroken(why error) {
 		why = errno // without the name of a file, which users do not know
 	}
 	if why != nil {
-		why = task.Error(task.ErrUnavailable, fmt.Sprintf("the store of the command log is broken (%v): commands are rejected until the disk accepts writes again; ask the administrator to check the disk", why))
+		why = task.Error(problem.LogUnavailable, fmt.Sprintf("the store of the command log is broken (%v): commands are rejected until the disk accepts writes again; ask the administrator to check the disk", why))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Limits bounds the requests of one task; 0 means no limit. Resources that a task does not
@@ -16,14 +17,14 @@ type Limits struct {
 }
 
 // Check returns an error for the first request of a valid task that exceeds a limit, in any
-// alternative. The error is of kind task.ErrInvalid.
+// alternative. The error is of kind problem.NotAllowed.
 func (l Limits) Check(t task.Spec) error {
 	if l.Nodes > 0 && t.Nodes() > l.Nodes {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("num_nodes: %d is more than the %d nodes that this server allows", t.Nodes(), l.Nodes))
+		return task.Error(problem.NotAllowed, fmt.Sprintf("num_nodes: %d is more than the %d nodes that this server allows", t.Nodes(), l.Nodes))
 	}
 	for _, r := range t.Resources.Alternatives() {
 		if err := l.check(r); err != nil {
-			return task.Error(task.ErrInvalid, "resources."+err.Error()+" per node that this server allows")
+			return task.Error(problem.NotAllowed, "resources."+err.Error()+" per node that this server allows")
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Tasks lists what the tasks of a server may name: labels and annotations that other
@@ -73,7 +74,7 @@ func isGuarded(taint string) bool {
 }
 
 // Check returns an error for the first field of a valid task that p does not allow. The
-// error is of kind task.ErrInvalid.
+// error is of kind problem.NotAllowed.
 func (p Tasks) Check(t task.Spec) error {
 	c := check{Tasks: p}
 	for path, r := range t.AlternativesByPath() {
@@ -101,7 +102,7 @@ type check struct {
 // demand records an error if the value of a field is not allowed.
 func (c *check) demand(allowed bool, path, value, flag string) {
 	if c.err == nil && !allowed {
-		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, task.Quote(value), flag))
+		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, task.Quote(value), flag))
 	}
 }
 
@@ -133,7 +134,7 @@ func (c *check) pod(path string, config json.RawMessage) {
 		}
 	}
 	if err := json.Unmarshal(config, &pod); err != nil {
-		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: %v", strings.TrimSuffix(path, "."), err))
+		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%s: %v", strings.TrimSuffix(path, "."), err))
 		return
 	}
 	c.labels(path+"metadata.labels", pod.Metadata.Labels)
@@ -156,7 +157,7 @@ func (c *check) toleration(path, key string) {
 	switch {
 	case slices.Contains(c.Tolerations, AnyTaint):
 	case key == "" && c.err == nil:
-		c.err = task.Error(task.ErrInvalid, fmt.Sprintf("%s: a toleration without a key is not allowed on this server; name a taint, or have the administrator add %q to %s", path, AnyTaint, flag))
+		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%s: a toleration without a key is not allowed on this server; name a taint, or have the administrator add %q to %s", path, AnyTaint, flag))
 	case key != "":
 		c.demand(!isGuarded(key) || c.Tolerations.allow(key), path+".key", key, flag)
 	}
