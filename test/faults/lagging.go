@@ -81,16 +81,20 @@ func (p *performance) lag(ctx context.Context, round int) error {
 	return errors.Join(p.restartAll(ctx, node), p.Heal(), p.AwaitNATS(ctx), p.noticed(ctx))
 }
 
-// restartAll restarts all servers while a node catches up, the first one connected to that
-// node. Then restartAll waits until the log was compacted.
+// restartAll kills all servers while a node catches up, and starts them again, the first one
+// connected to that node. This server therefore leads as soon as it is ready. Then restartAll
+// waits until the log was compacted.
 func (p *performance) restartAll(ctx context.Context, node *rig.Node) error {
 	leader, others, err := p.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	for i, s := range append(others, leader) {
+	all := append(others, leader)
+	for _, s := range all {
 		s.Kill()
 		p.kills++
+	}
+	for i, s := range all {
 		if i == 0 {
 			err = p.startAt(ctx, s, node)
 		} else {

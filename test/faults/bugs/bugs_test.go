@@ -34,3 +34,13 @@ func TestEveryBugStillFitsTheSources(t *testing.T) {
 		})
 	}
 }
+
+func TestApplyRejectsAnAmbiguousEdit(t *testing.T) {
+	b := Bug{Edits: []Edit{{"f", "a", "b"}}}
+	for text, want := range map[string]string{"xay": "xby", "aa": "", "x": ""} {
+		got, err := b.Apply("f", text)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("Apply(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
