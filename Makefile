@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui-vendor ui-short ui-test screenshots cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -142,6 +142,18 @@ soak: ## submit tasks steadily on fake nodes and watch memory, log and latency; 
 
 latency: ## measure how long a change in the API server takes to reach readers and subscribers; RATE=500, TASKS=5000
 	@deploy/bench.sh latency $(if $(RATE),-rate $(RATE)) $(if $(TASKS),-changes $(TASKS))
+
+ui-vendor: ## fetch the pinned files of Preact and htm for the pages from npm, and check their hashes
+	@deploy/ui-vendor.sh
+
+ui-short: ## test the pages in Chromium on a separate cluster with fake nodes: 2,000 tasks, all pages; installs Chromium and npm modules
+	@deploy/ui.sh short
+
+ui-test: ## test the pages with full sizes and print times: 100,000 tasks, 200 changes a second, 1,000,000 lines of a log
+	@deploy/ui.sh full
+
+screenshots: ## write the screenshots of docs/images
+	@deploy/ui.sh screenshots
 
 attack: ## attack the server and the CLI in every mode and list successful attacks; ONLY=regexp, SHORT=1, VERBOSE=1
 	@deploy/attack.sh $(if $(ONLY),-only '$(ONLY)') $(if $(SHORT),-short) $(if $(VERBOSE),-v)

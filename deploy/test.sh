@@ -25,6 +25,9 @@ step "Prometheus"
 PATH=$(make --no-print-directory prometheus):$PATH
 export PATH
 
+step "Browser"
+deploy/ui.sh install
+
 step "A Kubernetes of its own"
 trap 'cluster down; fake down' EXIT # also if a step before the tests fails
 cluster down
@@ -53,6 +56,7 @@ tests() {
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/crash || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -run FakePods -json ./test/features || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -json ./test/attack || true
+  K8S_CLI_TEST_UI=short K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -count=1 -timeout 15m -json ./test/ui || true
   fake down
 }
 code=0
