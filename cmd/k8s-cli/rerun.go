@@ -35,7 +35,10 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 		Short: "Submit tasks again, and follow their logs",
 		Long:  rerunHelp,
 		Example: `  # Submit a task again with another value of a variable
-  k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5`,
+  k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5
+
+  # Submit a task that ran out of memory again with more memory
+  k8s-cli jobs rerun mqp6bsu4 --memory 32`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: complete.Tasks(s.completion),
 	}
@@ -84,13 +87,7 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 	if err != nil {
 		return t, err
 	}
-	t.Envs, t.Secrets = with(t.Envs, o.Envs), with(t.Secrets, o.Secrets)
-	if o.Name != "" {
-		t.Name = o.Name
-	}
-	if o.NumNodes > 0 {
-		t.NumNodes = o.NumNodes
-	}
+	o.Apply(&t)
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		if t.Secrets[name] == task.Redacted {
@@ -110,17 +107,4 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 		}
 	}
 	return t, nil
-}
-
-// with returns values with changes applied. It modifies neither map.
-func with(values, changes map[string]string) map[string]string {
-	if len(changes) == 0 {
-		return values
-	}
-	all := maps.Clone(values)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, changes)
-	return all
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/dotenv"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -27,6 +28,8 @@ type submitOptions struct {
 	envFiles    []string
 	secretFiles []string
 	grid        []string // NAME=VALUE,VALUE...
+
+	cpus, memory, gpus, image string // empty keeps the value in the file, taskfile.None removes it
 }
 
 const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
@@ -37,6 +40,10 @@ func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags.BoolVarP(&o.detach, "detach", "d", false, "exit as soon as the server has accepted the tasks")
 	flags.StringVarP(&o.name, "name", "n", "", "name of the task; overrides "+whose)
 	flags.IntVar(&o.nodes, "num-nodes", 0, "number of nodes, `N`; overrides "+whose)
+	flags.StringVar(&o.cpus, "cpus", "", "CPUs of each node, for example 4 or 500m, or none; overrides "+whose)
+	flags.StringVar(&o.memory, "memory", "", "memory of each node, in GiB or with a unit, for example 16 or 512Mi, or none; overrides "+whose)
+	flags.StringVar(&o.gpus, "gpus", "", "GPUs of each node, for example H100:8 or 2, or none; overrides "+whose)
+	flags.StringVar(&o.image, "image-id", "", "container image, or none for the default image; overrides "+whose)
 	o.valueFlags(cmd)
 	neverAsks(cmd)
 	flags.SetNormalizeFunc(skyNames)
@@ -81,8 +88,31 @@ func (o submitOptions) check(files []string, nodesGiven bool) error {
 			return exit.Usagef("--secret must have the form NAME=VALUE")
 		}
 	}
+	if err := o.checkResources(); err != nil {
+		return err
+	}
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
 		return exit.Usagef("stdin (-) can be read only once")
+	}
+	return nil
+}
+
+// checkResources returns a usage error for resources that no task can have.
+func (o submitOptions) checkResources() error {
+	var t task.Spec
+	taskfile.Overrides{CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image}.Apply(&t)
+	r := t.Resources
+	if _, err := r.CPU(); err != nil {
+		return exit.Usagef("--cpus: %v", err)
+	}
+	if _, err := r.RAM(); err != nil {
+		return exit.Usagef("--memory: %v", err)
+	}
+	if _, _, err := r.GPUs(); err != nil {
+		return exit.Usagef("--gpus: %v", err)
+	}
+	if r.ImageID != "" && !task.IsImage(r.Image()) {
+		return exit.Usagef("--image-id: %s is not a valid name of a container image", task.Quote(r.ImageID))
 	}
 	return nil
 }
@@ -90,7 +120,7 @@ func (o submitOptions) check(files []string, nodesGiven bool) error {
 // overrides returns the values that replace the values in every file. It takes the values
 // of variables without a value from lookup.
 func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.Overrides, error) {
-	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes}
+	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes, CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image}
 	var err error
 	if all.Envs, err = values(lookup, "--env", o.envFiles, o.envs); err != nil {
 		return all, err

@@ -47,3 +47,38 @@ func TestSecretsAreGiven(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestOverridesOfResources checks that overrides replace the resources of every alternative.
+func TestOverridesOfResources(t *testing.T) {
+	all := Overrides{CPUs: "8", Memory: "32", Accelerators: "H100:2", ImageID: "docker:other:1"}
+	want := task.Resources{CPUs: "8", Memory: "32", Accelerators: "H100:2", ImageID: "docker:other:1"}
+	for _, tt := range []struct {
+		name, resources string
+		o               Overrides
+		want            task.Resources
+	}{
+		{"no resources in the file", "", all, want},
+		{"other values in the file", "{cpus: 2+, memory: 4Gi, accelerators: T4, image_id: own}", all, want},
+		{"one value", "{cpus: 2, memory: 4}", Overrides{Memory: "16"}, task.Resources{CPUs: "2", Memory: "16"}},
+		{"none", "{cpus: 2, memory: 4, accelerators: T4, image_id: own}", Overrides{CPUs: "None", Memory: "none", Accelerators: "none", ImageID: "none"}, task.Resources{}},
+		{"alternatives", "{memory: 4, any_of: [{cpus: 1}, {cpus: 2}]}", Overrides{Memory: "8"}, task.Resources{AnyOf: []task.Resources{{CPUs: "1", Memory: "8"}, {CPUs: "2", Memory: "8"}}}},
+		{"ordered alternatives", "{ordered: [{cpus: 1}, {cpus: 2}]}", Overrides{Memory: "8"}, task.Resources{Ordered: []task.Resources{{CPUs: "1", Memory: "8"}, {CPUs: "2", Memory: "8"}}}},
+		{"alternatives that become equal", "{accelerators: {T4: 1, L4: 1}, cpus: 1}", Overrides{Accelerators: "H100"}, task.Resources{CPUs: "1", Accelerators: "H100"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _, err := ParseWith([]byte("run: x\nresources: "+tt.resources+"\n"), tt.o)
+			if diff := cmp.Diff(tt.want, got.Resources); diff != "" || err != nil {
+				t.Errorf("%v, resources (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestApplyDoesNotChangeSharedValues(t *testing.T) {
+	shared := task.Spec{Run: "x", Envs: map[string]string{"A": "1"}, Resources: task.Resources{AnyOf: []task.Resources{{CPUs: "1"}, {CPUs: "2"}}}}
+	other := shared
+	Overrides{Envs: map[string]string{"A": "2"}, Memory: "8"}.Apply(&other)
+	if shared.Envs["A"] != "1" || shared.Resources.AnyOf[0].Memory != "" || other.Envs["A"] != "2" || other.Resources.AnyOf[0].Memory != "8" {
+		t.Errorf("%+v, %+v", shared, other)
+	}
+}

@@ -5,7 +5,6 @@ package taskfile
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -24,14 +23,6 @@ const MaxSize = 128 << 10
 // known.
 func Parse(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromYAML, Overrides{}, nil)
-}
-
-// Overrides replace values of a task file. The zero Overrides replace nothing.
-type Overrides struct {
-	Name     string
-	NumNodes int
-	Envs     map[string]string // added to the file's envs, or in place of them; may give a value to a variable that requires one
-	Secrets  map[string]string // the same for the file's secrets
 }
 
 // ParseWith is Parse, except that o replaces some values before the task is checked.
@@ -99,7 +90,7 @@ func parseTask(data []byte, decode treeParser, o Overrides, q *diagnostics) (tas
 	if err != nil {
 		return task.Spec{}, nil, err
 	}
-	o.apply(&t)
+	o.Apply(&t)
 	if q.wrong() {
 		if err := w.validate(&t); err != nil {
 			q.correct(findingOf(err))
@@ -160,19 +151,6 @@ func (w *decoder) remark(t task.Spec) {
 	if t.Nodes() > 1 && queue != "" {
 		w.warnAt("config.kubernetes.kueue", "Kueue admits each node on its own, not all nodes together")
 	}
-}
-
-func (o Overrides) apply(t *task.Spec) {
-	t.Name = cmp.Or(o.Name, t.Name)
-	t.NumNodes = cmp.Or(o.NumNodes, t.NumNodes)
-	if t.Envs == nil && len(o.Envs) > 0 {
-		t.Envs = map[string]string{}
-	}
-	maps.Copy(t.Envs, o.Envs)
-	if t.Secrets == nil && len(o.Secrets) > 0 {
-		t.Secrets = map[string]string{}
-	}
-	maps.Copy(t.Secrets, o.Secrets)
 }
 
 // A treeParser parses a text into a tree, within limits.
