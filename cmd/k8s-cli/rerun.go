@@ -87,7 +87,7 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 	if err != nil {
 		return t, err
 	}
-	o.Apply(&t)
+	o.Override(&t)
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		if t.Secrets[name] == task.Redacted {

@@ -100,7 +100,7 @@ func (o submitOptions) check(files []string, nodesGiven bool) error {
 // checkResources returns a usage error for resources that no task can have.
 func (o submitOptions) checkResources() error {
 	var t task.Spec
-	taskfile.Overrides{CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image}.Apply(&t)
+	taskfile.Overrides{CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image}.Override(&t)
 	r := t.Resources
 	if _, err := r.CPU(); err != nil {
 		return exit.Usagef("--cpus: %v", err)

@@ -24,9 +24,9 @@ type Overrides struct {
 	CPUs, Memory, Accelerators, ImageID string
 }
 
-// Apply replaces the values of a task. Apply changes neither maps nor lists that the task
+// Override replaces the values of a task. Override changes neither maps nor lists that the task
 // shares with other tasks.
-func (o Overrides) Apply(t *task.Spec) {
+func (o Overrides) Override(t *task.Spec) {
 	t.Name = cmp.Or(o.Name, t.Name)
 	t.NumNodes = cmp.Or(o.NumNodes, t.NumNodes)
 	t.Envs, t.Secrets = withChanges(t.Envs, o.Envs), withChanges(t.Secrets, o.Secrets)

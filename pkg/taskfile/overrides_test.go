@@ -77,7 +77,7 @@ func TestOverridesOfResources(t *testing.T) {
 func TestApplyDoesNotChangeSharedValues(t *testing.T) {
 	shared := task.Spec{Run: "x", Envs: map[string]string{"A": "1"}, Resources: task.Resources{AnyOf: []task.Resources{{CPUs: "1"}, {CPUs: "2"}}}}
 	other := shared
-	Overrides{Envs: map[string]string{"A": "2"}, Memory: "8"}.Apply(&other)
+	Overrides{Envs: map[string]string{"A": "2"}, Memory: "8"}.Override(&other)
 	if shared.Envs["A"] != "1" || shared.Resources.AnyOf[0].Memory != "" || other.Envs["A"] != "2" || other.Resources.AnyOf[0].Memory != "8" {
 		t.Errorf("%+v, %+v", shared, other)
 	}

@@ -90,7 +90,7 @@ func parseTask(data []byte, decode treeParser, o Overrides, q *diagnostics) (tas
 	if err != nil {
 		return task.Spec{}, nil, err
 	}
-	o.Apply(&t)
+	o.Override(&t)
 	if q.wrong() {
 		if err := w.validate(&t); err != nil {
 			q.correct(findingOf(err))

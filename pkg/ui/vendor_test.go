@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -50,7 +49,11 @@ func TestVendoredFilesArePinned(t *testing.T) {
 }
 
 func TestBuildNeedsNoNode(t *testing.T) {
-	bin := filepath.Join(runtime.GOROOT(), "bin")
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(strings.TrimSpace(string(root)), "bin")
 	if _, err := exec.LookPath(filepath.Join(bin, "node")); err == nil {
 		t.Skip("Node is in the directory of Go")
 	}

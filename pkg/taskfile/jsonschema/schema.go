@@ -173,7 +173,7 @@ func formsOf(base string) map[string]Schema {
 		"image_id":          examples(types("string", "object"), "python:3.13-slim"),
 		"ephemeral_storage": examples(types("string", "number"), "50GB"),
 		"labels":            examples(scalars(), Schema{"team": "vision"}), "priority_class": types("string"),
-		"job_recovery": Schema{"anyOf": []any{Schema{"type": "string"}, reference(base, "JobRecovery"), Schema{"type": "null"}}},
+		"job_recovery": {"anyOf": []any{Schema{"type": "string"}, reference(base, "JobRecovery"), Schema{"type": "null"}}},
 		"infra":        examples(types("string"), "kubernetes"), "cloud": types("string"),
 		"any_of": listOf(reference(base, "TaskResources")), "ordered": listOf(reference(base, "TaskResources")),
 		"disk_size": types("string", "number"), "max_hourly_cost": types("string", "number"), "use_spot": types("boolean", "string", "integer"),
