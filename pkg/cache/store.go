@@ -87,6 +87,13 @@ func (s *Store) Requests() *capacity.Ledger { return s.requests }
 // API server answers.
 func (s *Store) ClusterLag() (age time.Duration, err error) { return s.apiServer.Lag() }
 
+// Session returns the position of the log, and whether a session that began there has ended.
+func (s *Store) Session(user, id string, began uint64) (log string, seq uint64, ended bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Log, s.state.Seq, s.state.SessionEnded(user, id, began)
+}
+
 // Fold applies one entry of the log. The error is task.ErrUnknownCommand if this release
 // cannot read the entry, and task.ErrDiverged if the entry shows that the state differs from
 // the state of the other pods.

@@ -23,6 +23,8 @@ const (
 	AppendCreate Step = "append-create"
 	// after: the volume is deleted, and its claim exists
 	AppendDelete Step = "append-delete"
+	// before: the session is valid on all pods; after: it is valid on none
+	AppendEndSessions Step = "append-end-sessions"
 	// before: the next tasks are chosen; after: they may have Jobs, and have none
 	AppendAdmitted Step = "append-admitted"
 	// after: the claims of a task are fixed, and the task has no Job yet
@@ -92,7 +94,7 @@ var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
 	AppendAdmitted, AppendResolved, AppendBlocked, AppendApplied, AppendStarted, AppendRestarted, AppendEnded,
 	AppendRejected, AppendCleanedUp, AppendAdopted, AppendClaimed, AppendExpireHistory,
-	AppendUpload, AppendDeleteUploads, AppendSnapshotMarker, AppendSnapshotStored,
+	AppendUpload, AppendEndSessions, AppendDeleteUploads, AppendSnapshotMarker, AppendSnapshotStored,
 	StoreEntry, PublishEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, PublishPeers, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

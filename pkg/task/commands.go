@@ -13,6 +13,8 @@ type Command struct {
 	Delete  *Delete  `json:"delete,omitempty"`
 	Upload  *Upload  `json:"upload,omitempty"`
 
+	EndSessions *EndSessions `json:"end_sessions,omitempty"`
+
 	Admitted  *Admitted  `json:"admitted,omitempty"`
 	Resolved  *Resolved  `json:"resolved,omitempty"`
 	Blocked   *Blocked   `json:"delayed,omitempty"`
@@ -91,6 +93,13 @@ type Delete struct {
 	User  string `json:"user"`
 	ID    string `json:"id"`
 	Force bool   `json:"force,omitempty"` // delete the volume even if tasks use it
+}
+
+// EndSessions ends one session of User, or all sessions of User that began earlier in the log.
+type EndSessions struct {
+	User  string    `json:"user"`
+	ID    string    `json:"id,omitempty"` // empty for all sessions
+	Until time.Time `json:"until"`        // when the sessions expire, after which the command has no effect
 }
 
 // KeyLifetime is the shortest time for which the server remembers an idempotency key, even if

@@ -34,6 +34,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
 		{Claimed: &Claimed{ID: "a", Phase: VolumeBound}},
 		{Upload: &Upload{User: "ann", Sum: "s", Object: "o", Size: 7}},
+		{EndSessions: &EndSessions{User: "ann", ID: "s", Until: noon}},
 		{DeleteUploads: &DeleteUploads{Uploads: []UploadKey{{"ann", "s"}}, Then: noon}},
 		{ExpireHistory: &ExpireHistory{IDs: []string{"a"}}},
 		{SnapshotMarker: &SnapshotMarker{}},

@@ -22,5 +22,6 @@ const (
 	RejectedStale          Rejection = "late"    // the fact came after the decision
 	RejectedMissingUploads Rejection = "missing" // the user has no such uploads, or no longer
 	RejectedUnknownWriter  Rejection = "stray"   // the entry was written for another log, or its writer has expired
+	RejectedTooMany        Rejection = "full"    // too many sessions ended recently
 	RejectedExpired        Rejection = "expired" // the entry was stored after Entry.Until, and its callers already got an error
 )

@@ -33,7 +33,7 @@ func (g generator) key() task.Key {
 
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
-	switch g.IntN(24) {
+	switch g.IntN(25) {
 	case 0, 1, 2:
 		c := submitNodes(user, id, 1+g.IntN(2))
 		if g.IntN(3) == 0 {
@@ -85,6 +85,8 @@ func (g generator) command() task.Command {
 		}}
 	case 22:
 		return adoptedVolume(user, id)
+	case 24:
+		return endSession(user, g.one("", "1", "2", "3"), g.moment(noon).Add(time.Duration(g.IntN(300))*time.Second))
 	case 23:
 		return restarted(id, g.attempt(), g.attempt())
 	}
@@ -338,7 +340,7 @@ func FuzzFold(f *testing.F) {
 		}
 		one, first := fold()
 		other, second := fold()
-		if fmt.Sprint(plain(first)) != fmt.Sprint(plain(second)) || one.Snapshot().Hash() != other.Snapshot().Hash() {
+		if !reflect.DeepEqual(plain(first), plain(second)) || one.Snapshot().Hash() != other.Snapshot().Hash() {
 			t.Errorf("two folds came to two ends:\n%v\n%v", first, second)
 		}
 		if utf8.ValidString(log + writer) { // JSON ensures valid UTF-8

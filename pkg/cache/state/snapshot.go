@@ -33,7 +33,7 @@ type Snapshot struct {
 func (s *State) Snapshot() *Snapshot {
 	t := &Snapshot{state: *s}
 	t.state.Tasks, t.state.Volumes, t.state.keys = maps.Clone(s.Tasks), maps.Clone(s.Volumes), maps.Clone(s.keys)
-	t.state.Uploads = maps.Clone(s.Uploads)
+	t.state.Uploads, t.state.over = maps.Clone(s.Uploads), maps.Clone(s.over)
 	t.state.writers = make(map[string]*writer, len(s.writers))
 	for id, w := range s.writers {
 		last := *w
@@ -76,6 +76,7 @@ type line struct {
 	Volume *task.VolumeRecord `json:"volume,omitempty"`
 	Upload *task.UploadRecord `json:"upload,omitempty"`
 	Key    *keyLine           `json:"key,omitempty"`
+	Ended  *endedLine         `json:"ended_sessions,omitempty"`
 	Writer *writerLine        `json:"writer,omitempty"`
 }
 
@@ -103,7 +104,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	buffer := bufio.NewWriterSize(w, 64<<10)
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
-	lines := len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.writers)
+	lines := len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.over) + len(s.writers)
 	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines, s.last})
 	put := func(l line) {
 		if err == nil {
@@ -134,6 +135,9 @@ func (t *Snapshot) Encode(w io.Writer) error {
 		l := s.keyLine(k.idempotency)
 		l.Retired, l.Used = true, k.at
 		put(line{Key: l})
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(s.over), compareEnded) {
+		put(line{Ended: &endedLine{k.user, k.id, s.over[k].seq, s.over[k].until}})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.writers)) {
 		last := s.writers[id]
@@ -207,6 +211,8 @@ func (s *State) restore(l line) error {
 		if k.Retired {
 			s.retired = append(s.retired, retiredKey{idempotency{k.Kind, k.User, k.Key}, k.Used})
 		}
+	case l.Ended != nil:
+		s.over[endedKey{l.Ended.User, l.Ended.ID}] = endedSessions{l.Ended.Seq, l.Ended.Until}
 	case l.Writer != nil:
 		w := l.Writer
 		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Results}

@@ -30,6 +30,7 @@ type State struct {
 	volumeNames map[volumeName]int         // number of volumes of a name that are not deleted
 	active      map[string]map[string]bool // ids of the tasks that are not over, by user
 	jobs        jobCount
+	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
 	writers     map[string]*writer
 	order       uint64 // number of submissions and creations so far
 	historySize int    // number of tasks in the history, see CompactRecord.InHistory
@@ -58,6 +59,7 @@ func New() *State {
 		volumeNames: map[volumeName]int{},
 		active:      map[string]map[string]bool{},
 		jobs:        jobCount{ofUser: map[string]int{}},
+		over:        map[endedKey]endedSessions{},
 		writers:     map[string]*writer{},
 	}
 }
@@ -223,6 +225,8 @@ func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 		return s.delete(*c.Delete)
 	case c.Upload != nil:
 		return s.upload(*c.Upload)
+	case c.EndSessions != nil:
+		return s.endSessions(*c.EndSessions)
 	case c.Admitted != nil:
 		return s.admit(*c.Admitted)
 	case c.Resolved != nil:
