@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
 	"k8s-cli/pkg/release"
+	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/submit"
 	"k8s-cli/pkg/task"
@@ -31,6 +31,7 @@ type parts struct {
 	logger *slog.Logger
 
 	store      *cache.Store
+	sessions   *session.Manager // nil if the server has none
 	informers  *cache.Informers
 	optional   *cache.OptionalInformers
 	archiver   *logs.Archiver
@@ -60,6 +61,7 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	if err != nil {
 		return nil, err
 	}
+	p.sessions = newSessions(c, deps, p.store, who)
 	p.server = p.newServer(tailer, who, pages, tracer)
 	return p, register(counted, deps.log.Metrics(), deps.events.Metrics(), p.informers.Metrics(), p.controller.Metrics(), p.health, calls, p.server.Metrics())
 }
@@ -138,6 +140,7 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *u
 		Slots:      c.atOnce.limits(),
 		Usage:      p.store,
 		Pages:      pages,
+		Sessions:   p.sessions,
 		Logger:     p.logger,
 		Trace:      tracer,
 	}
@@ -155,21 +158,6 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *u
 		Tasks: viewer, Counts: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
 	}, p.health, settings)
-}
-
-// pages returns the pages of the dashboard, or nil with --ui=off.
-func (c *config) pages() (*ui.Site, error) {
-	if c.ui == "off" {
-		return nil, nil
-	}
-	if c.uiDir == "" {
-		return ui.New()
-	}
-	site, err := ui.FromDir(c.uiDir)
-	if err != nil {
-		return nil, fmt.Errorf("--ui-dir: %w", err)
-	}
-	return site, nil
 }
 
 // A previewer returns the Kubernetes objects that a submission would create.

@@ -52,7 +52,7 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 	defer context.AfterFunc(running, stop)()
 	defer context.AfterFunc(serving, p.health.setClosing)()
 	g.Go(func() error { return p.deps.runStore(running) })
-	g.Go(func() error { return p.deps.log.Run(running, p.store) })
+	g.Go(func() error { return p.deps.log.Run(running, p.stateMachine()) })
 	g.Go(func() error { return p.informers.Run(running) })
 	g.Go(func() error { return p.optional.Run(running) })
 	g.Go(func() error {

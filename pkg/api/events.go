@@ -161,10 +161,10 @@ func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQue
 	}
 	c.Context().SetConnectionClose() // for the reason in taskLogs
 	conn := c.Context().Conn()
+	ctx, cancel := h.callers.sessions.Stream(c, h.closing)
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer slot.Release()
 		defer opened(h.open)()
-		ctx, cancel := context.WithCancel(h.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)
 		to := eventWriter{w, conn}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -33,9 +34,10 @@ type OwnerReader interface {
 // callers identifies the sender of a request and the user in whose name the request is
 // handled.
 type callers struct {
-	auth   Authenticator // nil means that X-User is trusted
-	owners OwnerReader
-	hosts  map[string]bool // host names of the server besides localhost
+	auth     Authenticator     // nil means that X-User is trusted
+	sessions *browser.Sessions // of browsers; nil if there are none
+	owners   OwnerReader
+	hosts    map[string]bool // host names of the server besides localhost
 }
 
 // authenticated calls handle with the user of an authenticated request, after the body has
@@ -52,29 +54,30 @@ func (a *callers) authenticated(handle func(c *fiber.Ctx, user string) error) fi
 // authenticatedStream calls handle with the user of an authenticated request and rejects other
 // requests. handle reads the body as it arrives.
 func (a *callers) authenticatedStream(handle func(c *fiber.Ctx, user string) error) fiber.Handler {
-	if a.auth == nil {
-		return func(c *fiber.Ctx) error {
-			user, err := userOf(c)
-			if err != nil {
-				return err
-			}
-			return handle(c, user)
-		}
-	}
 	return func(c *fiber.Ctx) error {
 		who, err := a.identity(c)
 		if err != nil {
 			return err
 		}
-		if who.CanListAllUsers {
+		if a.auth != nil && who.CanListAllUsers {
 			c.Locals(adminKey, who)
 		}
 		return handle(c, who.User)
 	}
 }
 
-// identity returns the identity of the sender. The strings remain valid after the request.
+// identity returns the identity of the sender. The header that the authentication method reads
+// takes precedence over the session of a browser. The strings remain valid after the request.
 func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
+	header := fiber.HeaderAuthorization
+	if a.auth == nil || a.auth.ReadsUserHeader() {
+		header = userHeader
+	}
+	if len(c.Request().Header.Peek(header)) == 0 {
+		if who, ok, err := a.sessions.Of(c); ok || err != nil {
+			return who, err
+		}
+	}
 	if a.auth == nil {
 		who.User, err = userOf(c)
 		who.CanListAllUsers = true

@@ -76,10 +76,10 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	// therefore means that the client disconnected, which Fiber does not report.
 	c.Context().SetConnectionClose()
 	conn := c.Context().Conn()
+	ctx, cancel := h.callers.sessions.Stream(c, h.closing)
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer slot.Release()
 		defer opened(h.open)()
-		ctx, cancel := context.WithCancel(h.closing)
 		defer cancel()
 		go untilClosed(conn, cancel)
 		err := h.tailer.Tail(ctx, id, options, w)

@@ -21,7 +21,7 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 	bodies := &bodyReceiver{closing: s.closing}
 	s.app.Use(recoverPanic, bodies.receive, who.sameOrigin, exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
-	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/summary", "/capacity"}, whenReady(health))
+	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/summary", "/capacity", "/session"}, whenReady(health))
 }
 
 // closeConnection closes the connection after the response.
@@ -45,6 +45,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	account := &accountHandler{callers: who, method: c.Login, taskLimits: c.Limits, limits: limits, logs: s.slots.logs}
 	s.app.Get("/auth", account.login)
 	s.app.Get("/whoami", account.whoami)
+	s.addSessions(who, audit)
 	s.app.Get("/metrics", exposition(c.Metrics))
 	documents := openapi.New(c.Version, c.Login)
 	s.app.Get("/openapi.json", documents.Describe)
@@ -91,6 +92,27 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	overviews := &overviewHandler{reader: read.Counts, callers: who}
 	s.app.Get("/summary", who.authenticated(overviews.summary))
 	s.app.Get("/capacity", who.authenticated(overviews.capacity))
+}
+
+// addSessions adds the routes of the sessions of browsers.
+func (s *Server) addSessions(who *callers, audit *auditor) {
+	sessions := who.sessions
+	s.app.Get("/session", sessions.Show)
+	s.app.Post("/session", func(c *fiber.Ctx) error {
+		if err := receiveAll(c); err != nil {
+			return err
+		}
+		return sessions.Begin(c)
+	})
+	s.app.Delete("/session", who.authenticated(audit.withAudit("end session", func(c *fiber.Ctx, _ string) error {
+		all, err := flag(c, "all", false)
+		if err != nil {
+			return err
+		}
+		return sessions.End(c, all)
+	})))
+	s.app.Get("/session/oidc/start", sessions.StartOIDC)
+	s.app.Get("/session/oidc/callback", sessions.FinishOIDC)
 }
 
 // addPages adds the pages of the dashboard, and GET /, which leads browsers to the pages.

@@ -20,7 +20,7 @@ const (
 const (
 	neverStored = "private, no-store"
 	revalidated = "private, no-cache"
-	dependsOn   = "Authorization, X-User, Accept, Accept-Encoding"
+	dependsOn   = "Authorization, Cookie, X-User, Accept, Accept-Encoding"
 )
 
 // private marks every response as private to its user, and disables content sniffing.

@@ -15,7 +15,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/framing"
+	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/taskfile"
@@ -62,6 +64,8 @@ type Config struct {
 
 	Metrics http.Handler // handler of GET /metrics; nil if the metrics have another address
 	Pages   *ui.Site     // pages of the dashboard; nil if the server has none
+
+	Sessions *session.Manager // sessions of browsers; nil if the server has none
 
 	UserLimits task.UserLimits // limits of one user
 	Usage      UsageReader     // usage of users; may be nil if there are no user limits
@@ -115,6 +119,9 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts)}
+	if c.Sessions != nil {
+		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Login: c.Login}
+	}
 	s := &Server{errors: &errorWriter{callers: who, logger: c.Logger}, slots: newSlotPools(c.Slots)}
 	s.metricsByRoute.slots = s.slots
 	s.closing, s.close = context.WithCancel(context.Background())

@@ -53,6 +53,12 @@ func (a *Authenticator) ReadsUserHeader() bool {
 	return ok
 }
 
+// OIDC returns the method of a, if it is an OpenID Connect issuer, or else nil.
+func (a *Authenticator) OIDC() *OIDC {
+	o, _ := a.method.(*OIDC)
+	return o
+}
+
 // Identify returns the identity of the sender of a request. The error has the kinds that
 // Method documents.
 func (a *Authenticator) Identify(ctx context.Context, c task.Credentials) (task.Identity, error) {
@@ -60,12 +66,27 @@ func (a *Authenticator) Identify(ctx context.Context, c task.Credentials) (task.
 	if err != nil {
 		return task.Identity{}, err
 	}
+	return a.Identity(p), nil
+}
+
+// Identity returns the identity of a principal whom the method of a identified.
+func (a *Authenticator) Identity(p Principal) task.Identity {
 	name := p.User
 	if p.Unverified {
 		name = ""
 	}
 	admin := len(a.admins) > 0 && a.admins.Has(name, p.Groups)
-	return task.Identity{User: p.User, Groups: p.Groups, Admin: admin, CanListAllUsers: admin || a.open}, nil
+	return task.Identity{User: p.User, Groups: p.Groups, Admin: admin, CanListAllUsers: admin || a.open}
+}
+
+// AdminGroups returns those groups that make a user an administrator.
+func (a *Authenticator) AdminGroups(groups []string) (some []string) {
+	for _, group := range groups {
+		if a.admins.Has("", []string{group}) {
+			some = append(some, group)
+		}
+	}
+	return some
 }
 
 const (

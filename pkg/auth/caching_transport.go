@@ -37,11 +37,14 @@ type cachedResponse struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		return c.next.RoundTrip(r) // an exchange of a code: at most one for each login
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	address := r.URL.String()
 	k, ok := c.responses[address]
-	if !ok || time.Since(k.at) > cacheTTL || r.Method != http.MethodGet {
+	if !ok || time.Since(k.at) > cacheTTL {
 		k = c.fetch(r)
 		c.responses[address] = k
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 
 	"k8s-cli/pkg/task"
 )
@@ -40,6 +41,7 @@ type OIDC struct {
 	lookups *lookups
 
 	mu       sync.Mutex
+	endpoint oauth2.Endpoint       // of the authorization code flow; set with verifier
 	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
 	tried    time.Time             // time of the last attempt to reach the issuer
 	failed   error
@@ -81,19 +83,9 @@ func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Principal, err
 		return Principal{}, err
 	}
 	defer end()
-	verifier, err := o.Verifier(ctx)
+	checked, err := o.check(ctx, token)
 	if err != nil {
 		return Principal{}, err
-	}
-	away := false
-	ctx, cancel := context.WithTimeout(context.WithValue(oidc.ClientContext(ctx, o.http), awayKey{}, &away), lookupTimeout)
-	defer cancel()
-	checked, err := verifier.Verify(ctx, token)
-	switch {
-	case err != nil && (away || ctx.Err() != nil):
-		return Principal{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
-	case err != nil:
-		return Principal{}, rejected(reason(err))
 	}
 	p, err := o.principal(checked)
 	if err == nil {
@@ -101,6 +93,25 @@ func (o *OIDC) Identify(ctx context.Context, c task.Credentials) (Principal, err
 		o.cache.put(sum, cacheEntry{p, nil, earlier(now.Add(positiveTTL), checked.Expiry)}, now)
 	}
 	return p, err
+}
+
+// check verifies the signature, the issuer, the audience and the expiry of a token.
+func (o *OIDC) check(ctx context.Context, token string) (*oidc.IDToken, error) {
+	verifier, err := o.Verifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	away := false
+	ctx, cancel := context.WithTimeout(context.WithValue(oidc.ClientContext(ctx, o.http), awayKey{}, &away), lookupTimeout)
+	defer cancel()
+	checked, err := verifier.Verify(ctx, token)
+	switch {
+	case err != nil && (away || ctx.Err() != nil):
+		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
+	case err != nil:
+		return nil, rejected(reason(err))
+	}
+	return checked, nil
 }
 
 // reason replaces the error of an expired token, so that the response does not contain
@@ -125,6 +136,7 @@ func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 		defer cancel()
 		provider, err := oidc.NewProvider(ctx, o.config.Issuer)
 		if err == nil {
+			o.endpoint = provider.Endpoint()
 			o.verifier, err = o.verify(ctx, provider)
 		}
 		if o.tried, o.failed = time.Now(), err; err == nil {

@@ -1,5 +1,5 @@
-// Package seal encrypts the values of a task's secrets before they enter the log. All pods
-// share the key; the log does not contain the key.
+// Package seal encrypts the values of a task's secrets before they enter the log, and the
+// cookies of browsers. All pods share the key; the log does not contain the key.
 package seal
 
 import (
@@ -8,8 +8,10 @@ import (
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s-cli/pkg/task"
@@ -23,6 +25,7 @@ type Sealer struct {
 	aead           cipher.AEAD
 	fingerprintKey []byte // key of fingerprint
 	tokenKey       []byte // key of UploadToken
+	cookies        cipher.AEAD
 }
 
 // New returns a Sealer with a key of at least MinKeyBytes bytes.
@@ -42,7 +45,23 @@ func New(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
-	block, err := aes.NewCipher(sealing)
+	cookie, err := hkdf.Key(sha256.New, key, nil, "k8s-cli sessions: cookies", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
+	aead, err := newCipher(sealing)
+	if err != nil {
+		return nil, err
+	}
+	cookies, err := newCipher(cookie)
+	if err != nil {
+		return nil, err
+	}
+	return &Sealer{aead, mark, token, cookies}, nil
+}
+
+func newCipher(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
@@ -52,7 +71,7 @@ func New(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
-	return &Sealer{aead, mark, token}, nil
+	return aead, nil
 }
 
 // Seal returns submit with the values of its secrets encrypted. The encryption is bound to the
@@ -101,6 +120,24 @@ func (s *Sealer) UploadToken(id string) string {
 // VerifyToken reports whether token is the upload token of the task, in constant time.
 func (s *Sealer) VerifyToken(id, token string) bool {
 	return hmac.Equal([]byte(s.UploadToken(id)), []byte(token))
+}
+
+// SealCookie encrypts the value of a cookie. The result opens only with the same purpose.
+func (s *Sealer) SealCookie(purpose string, value []byte) string {
+	return base64.RawURLEncoding.EncodeToString(s.cookies.Seal(nil, nil, value, []byte(purpose)))
+}
+
+// OpenCookie decrypts a cookie. The error does not contain any part of the cookie.
+func (s *Sealer) OpenCookie(purpose, cookie string) ([]byte, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cookie)
+	if err != nil {
+		return nil, errors.New("open a cookie: it is malformed")
+	}
+	value, err := s.cookies.Open(nil, nil, raw, []byte(purpose))
+	if err != nil {
+		return nil, errors.New("open a cookie: it was changed, or has another key or purpose")
+	}
+	return value, nil
 }
 
 // fingerprint returns a keyed MAC of values. With the key, equal values can be recognised;

@@ -54,8 +54,8 @@ func (s *server) isStopped() (state string, ok bool) {
 var errGone = errors.New("the server is gone")
 
 // ask sends a request. The error is errGone if the server reached its crash point or ended
-// before it answered.
-func (s *server) ask(ctx context.Context, method, path, key string, body any) (testkit.Answer, error) {
+// before it answered. more are further headers, in pairs.
+func (s *server) ask(ctx context.Context, method, path, key string, body any, more ...string) (testkit.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -70,7 +70,7 @@ func (s *server) ask(ctx context.Context, method, path, key string, body any) (t
 	if err != nil {
 		return testkit.Answer{}, err
 	}
-	header := []string{"X-User", user}
+	header := append([]string{"X-User", user}, more...)
 	if key != "" {
 		header = append(header, "Idempotency-Key", key)
 	}

@@ -89,6 +89,27 @@ func (s *scenario) upload() {
 	})
 }
 
+// logOut begins a session of a browser and ends it. After a crash, the session is valid or has
+// ended, and it ends at the next attempt.
+func (s *scenario) logOut() {
+	s.t.Helper()
+	var cookie string
+	s.eventually("the session has ended", func() (string, bool) {
+		method, want := http.MethodDelete, http.StatusUnauthorized
+		if cookie == "" {
+			method, want = http.MethodPost, 0
+		}
+		if !testkit.Closed(s.now.ready.Found()) {
+			return "it is not ready", false
+		}
+		got, err := s.now.ask(s.t.Context(), method, "/session", "", map[string]string{"user": user}, "X-Requested-With", "k8s-cli-ui", "Cookie", cookie)
+		if err == nil && method == http.MethodPost && got.Code == http.StatusOK {
+			cookie, _, _ = strings.Cut(got.Header.Get("Set-Cookie"), ";")
+		}
+		return fmt.Sprint(string(got.Body), err), err == nil && got.Code == want
+	})
+}
+
 // restart makes the node of a task fail and start again, which the log contains once.
 func (s *scenario) restart() {
 	s.t.Helper()

@@ -37,10 +37,11 @@ var own = map[string][]string{
 	"pkg/status":         {"pkg/task"},
 	"pkg/logs":           {"pkg/task"},
 	"pkg/ui":             {},
-	"pkg/api":            {"pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui"},
+	"pkg/session":        {"pkg/task", "pkg/auth"},
+	"pkg/api":            {"pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui", "pkg/session"},
 	"pkg/client":         {"pkg/task"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client", "pkg/release", "pkg/trace"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session"},
 }
 
 // others maps an import path outside this project to the packages that may import it. Every

@@ -1,0 +1,273 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/session"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	cookieName  = "k8s-cli-session"
+	loginCookie = "k8s-cli-login"
+	// hostPrefix makes browsers reject a cookie that another host of the domain sets (RFC
+	// 6265bis, section 4.1.3.2). It requires HTTPS, so a server on a loopback address cannot use it.
+	hostPrefix = "__Host-"
+
+	requestedWith = "X-Requested-With"
+	page          = "k8s-cli-ui" // value of requestedWith
+
+	fetchSite   = "Sec-Fetch-Site"
+	maxBody     = 32 << 10
+	sessionKey  = "session" // key in Locals: session.Session of the request
+	callback    = "/session/oidc/callback"
+	loginPage   = "/ui/login"
+	landingPage = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=%"><title>k8s-cli</title><p><a href="%">Continue</a></p>`
+)
+
+var (
+	errOff     = task.Error(task.ErrNotFound, "this server has no sessions for browsers (--ui=off, or no sealing key)")
+	errCookies = task.Error(task.ErrUnauthorized, "Cookie: the request must have exactly one session; delete the cookies of this site, and log in again")
+	errForeign = task.Error(task.ErrForbidden, requestedWith+": a request by cookie that changes something must come from a page of this server, with the header "+requestedWith+": "+page)
+	errNone    = task.Error(task.ErrUnauthorized, "the request has no session; log in first")
+	errBody    = task.Error(task.ErrInvalid, `the body must be {"user": NAME} or {"token": TOKEN}`)
+)
+
+// Sessions serves the sessions of browsers. A nil *Sessions has none.
+type Sessions struct {
+	Manager *session.Manager
+	// Identify returns the identity of a request by its headers or its session.
+	Identify func(c *fiber.Ctx) (task.Identity, error)
+	Login    task.Login
+}
+
+// Of returns the identity of the user of the session of a request. ok is false if the request
+// has no session.
+func (s *Sessions) Of(c *fiber.Ctx) (who task.Identity, ok bool, err error) {
+	if s == nil || len(c.Request().Header.Peek(fiber.HeaderCookie)) == 0 {
+		return who, false, nil
+	}
+	value, err := s.cookie(c, cookieName)
+	if value == "" || err != nil {
+		return who, false, err
+	}
+	if err := fromPage(c); err != nil {
+		return who, false, err
+	}
+	one, who, err := s.Manager.Identify(c.UserContext(), value, peer(c))
+	if err == nil {
+		c.Locals(sessionKey, one)
+	}
+	return who, err == nil, err
+}
+
+// Stream returns the context of a stream, which ends with the session of the request. The caller
+// calls closed when the stream is over.
+func (s *Sessions) Stream(c *fiber.Ctx, parent context.Context) (ctx context.Context, closed func()) {
+	if one, ok := c.Locals(sessionKey).(session.Session); ok {
+		return s.Manager.Stream(parent, one)
+	}
+	return context.WithCancel(parent)
+}
+
+// cookie returns the value of a cookie, or "" if the request has none. Over HTTPS, only the name
+// with the prefix counts, because another host of the domain could set the other one.
+func (s *Sessions) cookie(c *fiber.Ctx, name string) (value string, err error) {
+	if isSecure(c) {
+		name = hostPrefix + name
+	}
+	count := 0
+	c.Request().Header.VisitAllCookie(func(key, v []byte) {
+		if string(key) == name {
+			value = string(v)
+			count++
+		}
+	})
+	if count > 1 {
+		return "", errCookies
+	}
+	return value, nil
+}
+
+func (s *Sessions) setCookie(c *fiber.Ctx, name, value string, until time.Time, sameSite string) {
+	secure := isSecure(c)
+	if secure {
+		name = hostPrefix + name
+	}
+	// The expiry of a removed cookie is in the past.
+	c.Cookie(&fiber.Cookie{Name: name, Value: value, Path: "/", Expires: until, HTTPOnly: true, Secure: secure, SameSite: sameSite})
+}
+
+// isSecure reports whether the browser uses HTTPS, perhaps by a proxy. Only on a loopback
+// address browsers can work without.
+func isSecure(c *fiber.Ctx) bool {
+	host := string(c.Request().Header.Host())
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	address, err := netip.ParseAddr(host)
+	return c.Context().IsTLS() || host != "localhost" && (err != nil || !address.Unmap().IsLoopback())
+}
+
+func peer(c *fiber.Ctx) netip.Addr {
+	address, _ := netip.AddrFromSlice(c.Context().RemoteIP())
+	return address
+}
+
+// fromPage returns an error if a page of another origin may have made the browser send the
+// request. A request that changes something also needs a header that only pages of the same
+// origin can set.
+func fromPage(c *fiber.Ctx) error {
+	site := c.Get(fetchSite)
+	if site != "" && site != "same-origin" && site != "none" {
+		return errForeign
+	}
+	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
+		return nil
+	}
+	if c.Get(requestedWith) != page || site == "none" {
+		return errForeign
+	}
+	for _, origin := range c.Request().Header.PeekAll(fiber.HeaderOrigin) {
+		_, from, ok := strings.Cut(string(origin), "://")
+		if site == "" && (!ok || !strings.EqualFold(from, string(c.Request().Header.Host()))) {
+			return errForeign
+		}
+	}
+	return nil
+}
+
+// A description is the body of GET /session.
+type description struct {
+	User     string     `json:"user,omitempty"`
+	Groups   []string   `json:"groups,omitempty"`
+	Admin    bool       `json:"admin,omitempty"`
+	AllUsers bool       `json:"all_users,omitempty"`
+	By       string     `json:"by,omitempty"` // session, or proxy if the headers of the request identify the user
+	Expires  *time.Time `json:"expires_at,omitempty"`
+	Login    loginKinds `json:"login"`
+}
+
+type loginKinds struct {
+	task.Login
+
+	Methods []string `json:"methods"`
+}
+
+// Show serves GET /session: the user, if there is one, and how to log in.
+func (s *Sessions) Show(c *fiber.Ctx) error {
+	if s == nil {
+		return errOff
+	}
+	who, err := s.Identify(c)
+	if err != nil {
+		return c.JSON(description{Login: s.kinds()})
+	}
+	return c.JSON(s.describe(c, who))
+}
+
+func (s *Sessions) kinds() loginKinds { return loginKinds{s.Login, s.Manager.Methods()} }
+
+func (s *Sessions) describe(c *fiber.Ctx, who task.Identity) description {
+	d := description{User: who.User, Groups: who.Groups, Admin: who.Admin, AllUsers: who.CanListAllUsers, By: "proxy", Login: s.kinds()}
+	if one, ok := c.Locals(sessionKey).(session.Session); ok {
+		d.By, d.Expires = "session", &one.Expires
+	}
+	return d
+}
+
+// Begin serves POST /session. A session always has a new id, whatever cookie the request has.
+func (s *Sessions) Begin(c *fiber.Ctx) error {
+	if s == nil {
+		return errOff
+	}
+	if err := fromPage(c); err != nil {
+		return err
+	}
+	var given session.Credentials
+	if len(c.Body()) > maxBody || json.Unmarshal(c.Body(), &given) != nil {
+		return errBody
+	}
+	one, value, err := s.Manager.Begin(c.UserContext(), given, peer(c))
+	if err != nil {
+		return err
+	}
+	_, who, err := s.Manager.Identify(c.UserContext(), value, peer(c))
+	if err != nil {
+		return err
+	}
+	s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
+	c.Locals(sessionKey, one)
+	return c.JSON(s.describe(c, who))
+}
+
+// End serves DELETE /session: it ends the session of the request, or with all=true all sessions
+// of the user, on all pods.
+func (s *Sessions) End(c *fiber.Ctx, all bool) error {
+	if s == nil {
+		return errOff
+	}
+	if _, ok, err := s.Of(c); err != nil || !ok {
+		if err == nil {
+			err = errNone
+		}
+		return err
+	}
+	one, _ := c.Locals(sessionKey).(session.Session)
+	if err := s.Manager.End(c.UserContext(), one, all); err != nil {
+		return err
+	}
+	s.setCookie(c, cookieName, "", time.Unix(1, 0), fiber.CookieSameSiteStrictMode)
+	return c.JSON(fiber.Map{"status": "ended"})
+}
+
+// StartOIDC serves GET /session/oidc/start: it leads the browser to the issuer.
+func (s *Sessions) StartOIDC(c *fiber.Ctx) error {
+	if s == nil {
+		return errOff
+	}
+	scheme := "http://"
+	if isSecure(c) {
+		scheme = "https://"
+	}
+	address, cookie, err := s.Manager.StartOIDC(c.UserContext(), scheme+string(c.Request().Header.Host())+callback, c.Query("next"))
+	if err != nil {
+		return err
+	}
+	s.setCookie(c, loginCookie, cookie, time.Now().Add(session.LoginTime), fiber.CookieSameSiteLaxMode)
+	return c.Redirect(address, fiber.StatusSeeOther)
+}
+
+// FinishOIDC serves the page to which the issuer leads the browser back. The response is a page
+// and not a redirect: after a redirect that began at the issuer, the browser would not send the
+// cookie of the session.
+func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
+	if s == nil {
+		return errOff
+	}
+	cookie, err := s.cookie(c, loginCookie)
+	var one session.Session
+	var value, next string
+	if err == nil {
+		one, value, next, err = s.Manager.FinishOIDC(c.UserContext(), cookie, c.Query("state"), c.Query("code"))
+	}
+	s.setCookie(c, loginCookie, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
+	if err != nil {
+		next = loginPage + "?error=" + url.QueryEscape(err.Error())
+	} else {
+		s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	return c.SendString(strings.ReplaceAll(landingPage, "%", strings.ReplaceAll(next, "&", "&amp;")))
+}

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/session"
+	"k8s-cli/pkg/task"
+)
+
+// endedSessions is the log of ended sessions of a test, and its store.
+type endedSessions struct {
+	mu      sync.Mutex
+	ended   map[string]bool
+	manager *session.Manager
+}
+
+func (e *endedSessions) Append(_ context.Context, c task.Command) (task.Result, error) {
+	e.mu.Lock()
+	e.ended[c.EndSessions.ID] = true
+	e.mu.Unlock()
+	e.manager.Recheck()
+	return task.Result{}, nil
+}
+
+func (e *endedSessions) Session(_, id string, _ uint64) (string, uint64, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return "log", 1, e.ended[id]
+}
+
+// withSessions gives a server that trusts names sessions.
+func withSessions(c *Config) {
+	box, err := seal.New([]byte(strings.Repeat("k", seal.MinKeyBytes)))
+	if err != nil {
+		panic(err)
+	}
+	e := &endedSessions{ended: map[string]bool{}}
+	e.manager = session.New(session.Config{Login: task.Login{By: "header"}, Auth: auth.New(auth.UserHeader{}, nil), Names: true, Box: box, Log: e, Store: e})
+	c.Sessions, c.Login = e.manager, task.Login{By: "header"}
+}
+
+// page lists the headers of a request that a page of the dashboard makes with a cookie.
+func page(cookie string, more ...string) []string {
+	return append([]string{userHeader, "-", "Cookie", cookie, "X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin"}, more...)
+}
+
+// logIn returns the cookie of a new session.
+func (s *served) logIn(user string) string {
+	s.t.Helper()
+	body, _ := json.Marshal(map[string]string{"user": user})
+	got := s.send(http.MethodPost, "/session", string(body), page("")...)
+	set := got.Header.Get("Set-Cookie")
+	value, attributes, _ := strings.Cut(set, ";")
+	if got.StatusCode != 200 || !strings.Contains(got.body, `"user":"`+user+`"`) || !strings.Contains(attributes, "HttpOnly") || !strings.Contains(attributes, "SameSite=Strict") ||
+		!strings.Contains(strings.ToLower(attributes), "path=/") || strings.Contains(strings.ToLower(attributes), "domain") {
+		s.t.Fatalf("log in: %d %s, cookie %q", got.StatusCode, got.body, set)
+	}
+	return value
+}
+
+func TestSessionOfABrowser(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	if got := s.send("GET", "/session", "", userHeader, "-"); got.StatusCode != 200 || got.body != `{"login":{"identified_by":"header","methods":["name"]}}` {
+		t.Errorf("logged out: %d %s", got.StatusCode, got.body)
+	}
+	if got := s.send("GET", "/session", ""); !strings.Contains(got.body, `"user":"ann"`) || !strings.Contains(got.body, `"by":"proxy"`) {
+		t.Errorf("by the header: %s", got.body)
+	}
+	cookie := s.logIn("bob")
+	if got := s.send("GET", "/session", "", page(cookie)...); !strings.Contains(got.body, `"user":"bob"`) || !strings.Contains(got.body, `"by":"session","expires_at":"`) {
+		t.Errorf("logged in: %s", got.body)
+	}
+	s.send("GET", "/tasks/x", "", page(cookie)...)
+	s.send("POST", "/tasks/x/stop", "", page(cookie)...)
+	s.send("GET", "/tasks/y", "", "Cookie", cookie) // the name in the header takes precedence
+	if asked := strings.Join(s.questions(), ","); asked != "task bob x,task ann y" {
+		t.Errorf("asked %s", asked)
+	}
+	if told := s.told(); len(told) != 1 || told[0].Stop.User != "bob" {
+		t.Errorf("told %+v", told)
+	}
+	if got := s.send("DELETE", "/session", "", page(cookie)...); got.StatusCode != 200 || !strings.Contains(got.Header.Get("Set-Cookie"), "=;") {
+		t.Errorf("log out: %d %s %q", got.StatusCode, got.body, got.Header.Get("Set-Cookie"))
+	}
+	s.send("GET", "/tasks", "", page(cookie)...).wantError(t, 401, "the session has ended")
+	s.send("DELETE", "/session", "", page(cookie)...).wantError(t, 401, "the session has ended")
+}
+
+// A page of another origin can neither use a session nor begin one.
+func TestSessionsAgainstOtherOrigins(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	cookie := s.logIn("ann")
+	origin := "http://" + s.address
+	for _, tt := range []struct {
+		name         string
+		method, path string
+		headers      []string
+		code         int
+	}{
+		{"a form", "POST", "/tasks/x/stop", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a form of another port", "POST", "/tasks/x/stop", []string{"Sec-Fetch-Site", "same-site", "X-Requested-With", "k8s-cli-ui"}, 403},
+		{"a form of an old browser", "POST", "/tasks/x/stop", []string{"Origin", origin}, 403},
+		{"another origin of an old browser", "POST", "/tasks/x/stop", []string{"Origin", "http://127.0.0.1:1", "X-Requested-With", "k8s-cli-ui"}, 403},
+		{"no origin at all", "POST", "/tasks/x/stop", []string{"Origin", "null", "X-Requested-With", "k8s-cli-ui"}, 403},
+		{"another header", "POST", "/tasks/x/stop", []string{"Origin", origin, "X-Requested-With", "XMLHttpRequest"}, 403},
+		{"an image", "GET", "/tasks/x", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a stream", "GET", "/events", []string{"Sec-Fetch-Site", "same-site", "Accept", "text/event-stream"}, 403},
+		{"the end of the session", "DELETE", "/session", []string{"Sec-Fetch-Site", "cross-site", "X-Requested-With", "k8s-cli-ui"}, 403},
+		{"a login", "POST", "/session", []string{"Sec-Fetch-Site", "cross-site", "X-Requested-With", "k8s-cli-ui"}, 403},
+		{"a login by a form", "POST", "/session", []string{"Sec-Fetch-Site", "same-origin"}, 403},
+		{"an old browser", "POST", "/tasks/x/stop", []string{"Origin", origin, "X-Requested-With", "k8s-cli-ui"}, 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := s.send(tt.method, tt.path, `{"user":"eve"}`, append([]string{userHeader, "-", "Cookie", cookie}, tt.headers...)...)
+			if got.StatusCode != tt.code || got.Header.Get("Set-Cookie") != "" || got.Header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%d %s %v, want %d", got.StatusCode, got.body, got.Header, tt.code)
+			}
+		})
+	}
+	if told := s.told(); len(told) != 1 {
+		t.Errorf("%d commands came through", len(told))
+	}
+}
+
+func TestCookiesOfSessions(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	anns, bobs := s.logIn("ann"), s.logIn("bob")
+	name, _, _ := strings.Cut(anns, "=")
+	for _, cookie := range map[string]string{
+		"two sessions": anns + "; " + bobs, "a changed cookie": anns[:len(anns)-2] + "AA", "no session": name + "=x",
+		"a cookie with quotes": name + `="` + strings.TrimPrefix(anns, name+"=") + `"x`,
+	} {
+		s.send("GET", "/tasks", "", page(cookie)...).wantError(t, 401, "")
+	}
+	s.send("GET", "/tasks", "", page("other=1; x")...).wantError(t, 401, userHeader)
+	if got := s.send("GET", "/tasks", "", page("a="+strings.Repeat("b", 100<<10))...); got.StatusCode != 431 {
+		t.Errorf("a huge cookie: %d", got.StatusCode)
+	}
+	// A cookie that somebody planted does not become the cookie of the session.
+	got := s.send("POST", "/session", `{"user":"ann"}`, page(bobs)...)
+	if set := got.Header.Get("Set-Cookie"); got.StatusCode != 200 || strings.HasPrefix(set, bobs) || strings.HasPrefix(set, anns) {
+		t.Errorf("the session was fixed before: %d %q", got.StatusCode, set)
+	}
+	for _, user := range []string{"a\\r\\nSet-Cookie: x=y", "a\\u200b", ""} {
+		if got := s.send("POST", "/session", `{"user":"`+user+`"}`, page("")...); got.StatusCode != 401 && got.StatusCode != 403 || len(got.Header.Values("Set-Cookie")) > 0 {
+			t.Errorf("%q: %d %v", user, got.StatusCode, got.Header)
+		}
+	}
+	s.send("POST", "/session", `[`, page("")...).wantError(t, 422, "the body must be")
+}
+
+// Over HTTPS, only a cookie that no other host of the domain can set counts.
+func TestCookiesOverHTTPS(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	request := func(method, cookie, body string) answered {
+		return s.raw(method + " /session HTTP/1.1\r\nHost: x\r\nX-Requested-With: k8s-cli-ui\r\nCookie: " + cookie +
+			"\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n" + body)[0]
+	}
+	set, _, _ := strings.Cut(request("POST", "", `{"user":"ann"}`).Header.Get("Set-Cookie"), ";")
+	if !strings.HasPrefix(set, "__Host-") {
+		t.Fatalf("cookie %q", set)
+	}
+	if got := request("GET", set, ""); !strings.Contains(got.body, `"user":"ann"`) {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+	if got := request("GET", strings.TrimPrefix(set, "__Host-"), ""); strings.Contains(got.body, "ann") {
+		t.Errorf("a planted cookie: %d %s", got.StatusCode, got.body)
+	}
+}
+
+func itoa(n int) string { raw, _ := json.Marshal(n); return string(raw) }
+
+// The end of a session ends its streams, and no other.
+func TestStreamsEndWithTheirSession(t *testing.T) {
+	began := make(chan string, 4)
+	f := &fake{tail: func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
+		_ = w.Flush()
+		began <- ""
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	s := serveWith(t, f, withSessions)
+	anns, bobs := s.logIn("ann"), s.logIn("bob")
+	ended := make(chan error, 2)
+	follow := func(headers ...string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+"/tasks/x/logs", nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		response, err := client.Do(r)
+		if err == nil {
+			_, err = bufio.NewReader(response.Body).ReadString('\n')
+			response.Body.Close()
+		}
+		ended <- err
+	}
+	go follow("Cookie", anns)
+	go follow("Cookie", bobs)
+	<-began
+	<-began
+	s.send("DELETE", "/session", "", page(anns)...)
+	if err := <-ended; err == nil {
+		t.Error("the log looks complete")
+	}
+	select {
+	case <-ended:
+		t.Error("the stream of another session ended")
+	default:
+	}
+	if got := s.send("DELETE", "/session", "", page(bobs)...); got.StatusCode != 200 {
+		t.Errorf("the session of the other stream: %d %s", got.StatusCode, got.body)
+	}
+	<-ended
+}
+
+func TestServerWithoutSessions(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, route := range []string{"GET /session", "POST /session", "DELETE /session", "GET /session/oidc/start", "GET /session/oidc/callback"} {
+		method, path, _ := strings.Cut(route, " ")
+		s.send(method, path, "").wantError(t, 404, "no sessions")
+	}
+	sessions := serveWith(t, &fake{}, withSessions)
+	sessions.send("GET", "/session/oidc/start", "").wantError(t, 403, "does not offer")
+	if got := sessions.send("GET", "/session/oidc/callback?state=x&code=y", ""); got.StatusCode != 200 || !strings.Contains(got.body, "url=/ui/login?error=the+login+took") || strings.Contains(got.Header.Get("Set-Cookie"), "session=") {
+		t.Errorf("a callback without a login: %d %s", got.StatusCode, got.body)
+	}
+}
