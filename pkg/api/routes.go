@@ -50,7 +50,8 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	documents := openapi.New(c.Version, c.Login)
 	s.app.Get("/openapi.json", documents.Describe)
 	s.app.Get(openapi.SchemaPath, documents.TaskSchema)
-	s.app.Get("/docs", openapi.Docs)
+	s.app.Get("/docs", documents.Docs)
+	s.app.Get("/docs/:file", openapi.File)
 
 	tasks := &taskHandler{log: log, tasks: read.Tasks, callers: who, submitter: submitter}
 	batches := &batchHandler{submitter: submitter, batches: s.slots.batches, bytes: s.slots.batchBytes, errors: s.errors, closing: s.closing}

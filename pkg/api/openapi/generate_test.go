@@ -2,6 +2,8 @@ package openapi
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	goflag "flag"
 	"maps"
@@ -186,6 +188,27 @@ func (o operation) checkExamples(t *testing.T, where string) {
 	}
 	for code, response := range o.Responses {
 		response.checkExamples(t, where+" "+code)
+	}
+}
+
+// TestViewerIsPinned checks the hashes of the vendored files.
+func TestViewerIsPinned(t *testing.T) {
+	sums, err := os.ReadFile("viewer/SHA256SUMS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := strings.Fields(string(sums))
+	if len(pinned) != 4 {
+		t.Fatalf("%d fields", len(pinned))
+	}
+	for i := 0; i < len(pinned); i += 2 {
+		content, err := os.ReadFile("viewer/" + pinned[i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != pinned[i] {
+			t.Errorf("viewer/%s is not the pinned file", pinned[i+1])
+		}
 	}
 }
 

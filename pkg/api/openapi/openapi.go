@@ -28,7 +28,7 @@ func Description() []byte { return description }
 
 // Documents are the descriptions that one server serves.
 type Documents struct {
-	description, schema []byte
+	description, schema, page []byte
 }
 
 // New returns the documents of a server with this version and login method.
@@ -39,7 +39,8 @@ func New(version string, login task.Login) *Documents {
 	if login.Issuer != "" {
 		addIssuer(document, login.Issuer)
 	}
-	return &Documents{encode(document), encode(jsonschema.Task(SchemaPath))}
+	described := encode(document)
+	return &Documents{described, encode(jsonschema.Task(SchemaPath)), renderPage(described)}
 }
 
 // addIssuer adds the OpenID Connect scheme of a server with --auth oidc.
