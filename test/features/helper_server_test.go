@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"net/http"
 	"os"
 	"slices"
@@ -71,11 +72,11 @@ func (s *server) arguments() []string {
 // endTime is the longest time that a server may take to end.
 const endTime = 15 * time.Second
 
-// launch starts k8s-cli-server and ends it at the end of the test. The test fails if the
+// launch starts k8s-cli-server, or the program of c, and ends it at the end of the test. The test fails if the
 // process had a data race or a panic, or does not end on SIGTERM.
 func launch(t *testing.T, c testkit.Command) process {
 	t.Helper()
-	c.Program, c.Home, c.Grace = testkit.Program(t, "k8s-cli-server"), t.TempDir(), endTime
+	c.Program, c.Home, c.Grace = cmp.Or(c.Program, testkit.Program(t, "k8s-cli-server")), t.TempDir(), endTime
 	return process{c.Run(t)}
 }
 
