@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui-vendor ui-short ui-test screenshots cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui-vendor ui-short ui-test screenshots cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -15,6 +15,9 @@ LINT         := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 ACTIONLINT_VERSION := v1.7.12
 ACTIONLINT         := $(CACHE)/actionlint-$(ACTIONLINT_VERSION)/actionlint
+
+NATS_VERSION := v0.3.0
+NATS         := $(CACHE)/natscli-$(NATS_VERSION)/nats
 
 HELM_VERSION := v3.22.0
 HELM         := $(CACHE)/helm-$(HELM_VERSION)/helm
@@ -81,6 +84,13 @@ helm: $(HELM) ## build helm and print its path
 $(HELM):
 	@echo "building helm $(HELM_VERSION) (about 2 minutes, once per machine)" >&2
 	@GOBIN=$(dir $@) CGO_ENABLED=0 go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+
+nats: $(NATS) ## build the CLI of NATS and print its path
+	@echo $(NATS)
+
+$(NATS):
+	@echo "building the CLI of NATS $(NATS_VERSION) (about a minute, once per machine)" >&2
+	@GOBIN=$(dir $@) CGO_ENABLED=0 go install github.com/nats-io/natscli/nats@$(NATS_VERSION)
 
 prometheus: ## fetch prometheus and promtool and print their directory
 	@deploy/prometheus.sh

@@ -18,4 +18,6 @@ go build "${race[@]}" -o "$bin/" ./cmd/...
 
 export K8S_CLI_TEST_KUBECONFIG=$state/kubeconfig K8S_CLI_TEST_BIN=$bin K8S_CLI_TEST_HELM=$HELM
 PATH=$(make --no-print-directory prometheus):$PATH
+nats=$(make --no-print-directory nats)
+PATH=${nats%/*}:$PATH
 exec go test -count=1 -timeout 30m -skip FakePods "$@" ./test/features

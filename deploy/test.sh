@@ -28,6 +28,10 @@ export PATH
 step "Browser"
 deploy/ui.sh install
 
+step "The CLI of NATS"
+nats=$(make --no-print-directory nats)
+PATH=${nats%/*}:$PATH
+
 step "A Kubernetes of its own"
 trap 'cluster down; fake down' EXIT # also if a step before the tests fails
 cluster down

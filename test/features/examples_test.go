@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,8 @@ func (u *user) validate(t *testing.T, dir string) {
 type shown struct {
 	command string
 	prints  []string
+	code    int                             // exit code
+	alike   func(line, printed string) bool // compares lines; nil uses patternOf
 }
 
 // commandsOf returns the commands in the console blocks of a page.
@@ -93,11 +96,12 @@ func commandsOf(t *testing.T, page string) (all []shown) {
 	return all
 }
 
-// session runs commands in one shell and checks what each command prints.
-func (u *user) session(t *testing.T, commands []shown) {
+// session runs commands in one shell and checks what each command prints. env has additional
+// variables, NAME=VALUE.
+func (u *user) session(t *testing.T, commands []shown, env ...string) {
 	t.Helper()
 	const end = "\x1e" // printed after the output of each command, with its exit code
-	script := "exec 2>&1\n"
+	script := "exec 2>&1\n" + untilShown
 	for _, c := range commands {
 		script += c.command + "\nprintf '" + end + "%s" + end + "' $?\n"
 	}
@@ -106,6 +110,8 @@ func (u *user) session(t *testing.T, commands []shown) {
 	shell := exec.CommandContext(ctx, "bash", "-c", script)
 	shell.Dir = u.home
 	shell.Env = append(testkit.Environment(u.home), "PATH="+os.Getenv(testkit.EnvPrograms)+":"+os.Getenv("PATH"), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true", "X_USER="+u.name)
+	shell.Env = append(shell.Env, env...)
+	shell.Cancel = func() error { return shell.Process.Signal(syscall.SIGTERM) }
 	shell.WaitDelay = time.Second // for programs that outlive the shell
 	out, err := shell.CombinedOutput()
 	parts := strings.Split(string(out), end)
@@ -113,8 +119,8 @@ func (u *user) session(t *testing.T, commands []shown) {
 		if 2*i+1 >= len(parts) {
 			t.Fatalf("%s: did not end (%v) after\n%s", c.command, err, parts[len(parts)-1])
 		}
-		if code, _ := strconv.Atoi(parts[2*i+1]); code != 0 {
-			t.Fatalf("%s: exit code %d\n%s", c.command, code, parts[2*i])
+		if code, _ := strconv.Atoi(parts[2*i+1]); code != c.code {
+			t.Fatalf("%s: exit code %d, want %d\n%s", c.command, code, c.code, parts[2*i])
 		}
 		if missing := c.missing(parts[2*i]); missing != "" {
 			t.Errorf("$ %s\n%s\nThe README shows this line, which was not printed in its place: %s", c.command, parts[2*i], missing)
@@ -129,12 +135,12 @@ func (c shown) missing(printed string) string {
 	lines := strings.Split(printed, "\n")
 	next := 0
 	for _, want := range c.prints {
-		pattern, from := patternOf(want), next
+		same, from := c.matcher(want), next
 		if strings.HasPrefix(want, "node-") {
 			from = 0
 		}
 		at := from
-		for at < len(lines) && !pattern.MatchString(lines[at]) {
+		for at < len(lines) && !same(lines[at]) {
 			at++
 		}
 		if at == len(lines) {
@@ -145,6 +151,13 @@ func (c shown) missing(printed string) string {
 		}
 	}
 	return ""
+}
+
+func (c shown) matcher(want string) func(printed string) bool {
+	if c.alike == nil {
+		return patternOf(want).MatchString
+	}
+	return func(printed string) bool { return c.alike(want, printed) }
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,13 @@ func (s *spans) take(sent *collector.ExportTraceServiceRequest) {
 			}
 		}
 	}
+}
+
+// has reports whether the collector received this span.
+func (s *spans) has(service, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.all, func(one span) bool { return one.service == service && one.name == name })
 }
 
 // path returns the names of the spans of a trace from its root to the first span with this

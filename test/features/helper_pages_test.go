@@ -1,0 +1,353 @@
+package features
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
+)
+
+// An exception is a command of a page that does not run, or that needs more than the shell.
+type exception struct {
+	elsewhere string   // why the command does not run in TestPages, and what runs it instead
+	until     string   // the command does not end; the text after which the test interrupts it
+	code      int      // exit code
+	absent    []string // keys of the JSON on the page that the output may lack
+}
+
+const (
+	reasonDeploy   = "installs the chart on a cluster of its own: make deploy-test, and test/chart for the rendered objects"
+	reasonRegistry = "needs a registry: the tests of deploy/image push to one"
+	reasonCluster  = "starts or stops a cluster: make test does so before the tests"
+	reasonTest     = "compiles and runs other tests or measurements: TestExceptionsOfPages checks their names"
+	reasonIssuer   = "needs an OpenID Connect issuer: cmd/k8s-cli/testdata/script/login.txtar and login-terminal.txtar"
+	reasonChart    = "needs the Deployment of the chart: the scene of the page stops and starts the server instead"
+)
+
+// exceptions has the key of each command (see shown.key).
+var exceptions = map[string]exception{
+	"make run": {until: "The server runs at http://"},
+
+	// README.md
+	"k8s-cli jobs logs mqp6bsu4 --node 1 --tail 100 --grep 'ERROR|Traceback'":                      {code: 100},
+	"k8s-cli jobs wait mqp6bsu4 nw9gsjt7":                                                          {code: 100},
+	"k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5":                                                   {code: 100},
+	"k8s-cli jobs list --watch":                                                                    {until: "Multi_Node.x"},
+	"bin/k8s-cli-server --kubeconfig ~/.kube/config --namespace tasks --data-dir /var/lib/k8s-cli": {until: "msg=ready"},
+	"bin/k8s-cli-server --nats-url nats://nats-0:4222,nats://nats-1:4222 --nats-replicas 3":        {elsewhere: "needs three NATS nodes: test/faults starts servers with these flags"},
+	"make deploy": {elsewhere: reasonDeploy},
+	"make push IMAGE=registry.example.com/team/k8s-cli-server:v1":                                              {elsewhere: reasonRegistry},
+	"KUBECONFIG=~/.kube/config make deploy IMAGE=registry.example.com/team/k8s-cli-server:v1 AUTH=tokenreview": {elsewhere: reasonDeploy},
+
+	// docs/api.md
+	"curl -iH 'X-User: ann@example.com' 'localhost:8000/tasks?status=failed,stopped&since=2d&sort=-ended&limit=50&view=row'": {absent: []string{"reason", "started", "gpus"}},
+	"curl -H 'X-User: ann@example.com' localhost:8000/summary":                                                               {absent: []string{"InBacklog", "oldest", "tasks_per_second"}},
+
+	// docs/auth.md
+	"k8s-cli auth login":                                             {elsewhere: reasonIssuer},
+	"k8s-cli auth login --no-browser":                                {elsewhere: reasonIssuer},
+	"k8s-cli auth login --device":                                    {elsewhere: reasonIssuer},
+	"k8s-cli auth login\nThe server requests your Kubernetes token:": {elsewhere: "asks on a terminal: cmd/k8s-cli/testdata/script/login-terminal.txtar"},
+	"k8s-cli auth login\nThe server uses an OpenID Connect issuer:":  {elsewhere: reasonIssuer},
+
+	// docs/development.md
+	"go test ./pkg/cache/state -run 'TestKeys$'":                       {elsewhere: reasonTest},
+	"go test -race -count=10 ./pkg/queue -run TestAppendReturns":       {elsewhere: reasonTest},
+	"go test ./pkg/cache/state -run '^$' -fuzz FuzzFold -fuzztime 30s": {elsewhere: reasonTest},
+	"make cluster":                                {elsewhere: reasonCluster},
+	"make features RUN='TestStopWins$'":           {elsewhere: reasonTest},
+	"make cluster-down":                           {elsewhere: reasonCluster},
+	"go run ./test/faults -help":                  {elsewhere: reasonTest},
+	"make faults SCENARIO=kills ROUNDS=20 SEED=7": {elsewhere: reasonTest},
+	"make faults SCENARIO=partition ROUNDS=10":    {elsewhere: reasonTest},
+	"make attack ONLY='^framing/'":                {elsewhere: reasonTest},
+	"make attack SHORT=1":                         {elsewhere: reasonTest},
+	"make bench ONLY='status|list' ROUNDS=3":      {elsewhere: reasonTest},
+	"go test ./pkg/cache -run '^$' -bench Fold":   {elsewhere: reasonTest},
+
+	// docs/events.md
+	"nats sub 'event.>'":                                      {until: `"task_id"`},
+	"nats sub 'event.*.ann=40example=2Ecom.>'":                {until: `"task_id"`},
+	"nats --token $TOKEN sub 'event.*.ann=40example=2Ecom.>'": {until: `"task_id"`},
+
+	// docs/operations.md
+	"kubectl -n k8s-cli port-forward k8s-cli-nats-0 4222 &":                                                                            {elsewhere: reasonChart},
+	"export NATS_URL=nats://server:$(kubectl -n k8s-cli get secret k8s-cli-nats -o jsonpath='{.data.password}' | base64 -d)@127.0.0.1": {elsewhere: reasonChart},
+	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 0":                                                                         {elsewhere: reasonChart},
+	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 1":                                                                         {elsewhere: reasonChart},
+	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 3":                                                                         {elsewhere: reasonChart},
+
+	// docs/performance.md
+	"make bench": {elsewhere: reasonTest},
+	"make bench TASKS=5000 ROUNDS=2 SECONDS=1": {elsewhere: reasonTest},
+	"make soak":    {elsewhere: reasonTest},
+	"make latency": {elsewhere: reasonTest},
+
+	// docs/tracing.md
+	"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 bin/k8s-cli-server": {until: "msg=ready"},
+}
+
+// scenes has the scene of each page with commands that run.
+var scenes = map[string]func(t *testing.T) scene{
+	"README.md":          readmeScene,
+	"docs/api.md":        apiScene,
+	"docs/auth.md":       authScene,
+	"docs/events.md":     eventsScene,
+	"docs/operations.md": backupScene,
+	"docs/taskfile.md":   filesScene,
+	"docs/tracing.md":    tracingScene,
+}
+
+// newScene returns a scene with a user of s, whose home has the examples and the programs.
+func newScene(t *testing.T, s *server) scene {
+	t.Helper()
+	u := s.as(t, "ann@example.com")
+	u.login(t)
+	if err := os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.Getenv(testkit.EnvPrograms), filepath.Join(u.home, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	u.writeKubeconfig(t)
+	return scene{user: u, replace: []string{"localhost:8000", strings.TrimPrefix(s.url, "http://")}}
+}
+
+// writeKubeconfig writes ~/.kube/config, whose namespace is that of the server.
+func (u *user) writeKubeconfig(t *testing.T) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
+	if err == nil {
+		config.Contexts[config.CurrentContext].Namespace = u.namespace
+		err = clientcmd.WriteToFile(*config, filepath.Join(u.home, ".kube", "config"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	failsOnTwo = "name: Multi_Node.x\nnum_nodes: 2\nrun: |\n  echo ERROR: rank $NODE_RANK >&2\n  exit 7\n"
+	train      = "name: train\nenvs: {EPOCHS: 1, LR: 1}\nrun: echo $EPOCHS epochs with a rate of $LR\n"
+)
+
+func readmeScene(t *testing.T) scene {
+	s := newScene(t, startForFiles(t))
+	u, other := s.user, join(t)
+	hello, failed := u.submit(t, "name: hello\nrun: true"), u.submit(t, failsOnTwo) // the page lists the newest task first
+	u.await(t, hello, task.Completed)
+	u.await(t, failed, task.Failed)
+	volume, err := u.CreateVolume(t.Context(), task.Volume{Name: "old", Size: "1Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"train.yaml": train, "a.yaml": "run: true\n", "b.yaml": "run: true\n"} {
+		testkit.Write(t, filepath.Join(u.home, name), text)
+	}
+	directory, err := filepath.Abs(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, kubeconfig := testkit.ClosedPort(t), filepath.Join(u.home, ".kube", "config")
+	s.env = append(goEnvironment(t), "KUBECONFIG="+kubeconfig, "K8S_CLI_LISTEN="+address, "K8S_CLI_NAMESPACE="+other.namespace)
+	s.replace = append(s.replace, "mqp6bsu4", failed, "mqp6", failed[:4], "nw9gsjt7", hello, "1b3c5d7f", volume.ID, "H100:1", "-",
+		"make ", "make -C "+directory+" ", "--namespace tasks", "--namespace "+other.namespace, "/var/lib/k8s-cli", "~/log")
+	s.after = func(t *testing.T) { // make run stores the log of a cluster under a checksum of its kubeconfig
+		remove := `rm -rf ".local/data-$(cksum <<<"$KUBECONFIG" | cut -d" " -f1)"`
+		c := exec.CommandContext(t.Context(), "bash", "-c", remove)
+		c.Dir, c.Env = directory, append(os.Environ(), "KUBECONFIG="+kubeconfig)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	return s
+}
+
+// goEnvironment returns the variables with which Go finds its caches from another home.
+func goEnvironment(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, name+"="+strings.TrimSpace(string(value)))
+	}
+	return all
+}
+
+func apiScene(t *testing.T) scene {
+	s := newScene(t, start(t))
+	for range 51 { // a page and one task
+		s.user.submit(t, idle)
+	}
+	s.user.cli(t, "jobs", "stop", "--all").ok(t)
+	return s
+}
+
+// authScene has one server for each way to log in.
+func authScene(t *testing.T) scene {
+	s := newScene(t, start(t))
+	c := s.user.cluster
+	tokens := filepath.Join(s.user.home, "tokens")
+	testkit.Write(t, tokens, fmt.Sprintf("%x bob\n", sha256.Sum256([]byte("the token of bob"))))
+	byToken := c.serve(t, "--auth", "token", "--tokens-file", tokens)
+	reviewed, audience := c.serve(t, "--auth", "tokenreview"), c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli")
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
+	if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	with := filepath.Join(s.user.home, "with-token")
+	c.writeTokenConfig(t, with)
+	s.env = []string{"KUBECONFIG=" + filepath.Join(s.user.home, ".kube", "config"), "PATH=" + os.Getenv(testkit.EnvPrograms) + ":" + kubectl(t) + ":" + os.Getenv("PATH")}
+	const login = "k8s-cli auth login "
+	s.replace = append(s.replace,
+		// The server reads the file of tokens within a second.
+		login+"--token-stdin < token", "printf %s \"$token\" > token; until K8S_CLI_API_URL="+byToken.url+" "+login+"--token-stdin < token; do sleep 0.1; done",
+		login+"--from-kubeconfig", "KUBECONFIG="+with+" K8S_CLI_API_URL="+reviewed.url+" "+login+"--from-kubeconfig",
+		"| "+login+"--token-stdin", "| K8S_CLI_API_URL="+audience.url+" "+login+"--token-stdin")
+	return s
+}
+
+// writeTokenConfig writes a kubeconfig with a token of the service account ann.
+func (c *cluster) writeTokenConfig(t *testing.T, path string) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), "ann", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := config.Contexts[config.CurrentContext].AuthInfo
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: got.Status.Token}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kubectl returns the directory of the kubectl of the local cluster. The first call of this
+// kubectl builds it.
+func kubectl(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "bin")
+	if _, err := os.Stat(dir + "/kubectl"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), dir+"/kubectl", "version", "--client").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+func eventsScene(t *testing.T) scene {
+	c, open, closed := join(t), testkit.ClosedPort(t), testkit.ClosedPort(t)
+	s := newScene(t, c.serve(t, "--nats-listen", open, "--data-dir", t.TempDir()))
+	tokens := file(t, "tokens", fmt.Sprintf("%x ann@example.com\n", sha256.Sum256([]byte("token-of-ann"))))
+	other := join(t).serve(t, "--nats-listen", closed, "--data-dir", t.TempDir(), "--auth", "token", "--tokens-file", tokens)
+	id := s.user.submit(t, "run: true")
+	s.user.await(t, id, task.Completed)
+	keepStopping(t, s.user, other.with(t, "token-of-ann"))
+	s.env = []string{"NATS_URL=nats://" + open, "TOKEN=token-of-ann"}
+	s.replace = append(s.replace, "zt9bk0y5", id, "nats --token", "nats --server nats://"+closed+" --token")
+	return s
+}
+
+// keepStopping submits and stops tasks until the test ends, so that subscribers receive
+// events.
+func keepStopping(t *testing.T, users ...*user) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		waits := task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
+		for every := time.NewTicker(200 * time.Millisecond); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-every.C:
+			}
+			for _, u := range users {
+				got, err := u.Submit(ctx, waits)
+				if err == nil {
+					_, err = u.Stop(ctx, got.ID)
+				}
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+}
+
+// backupScene restores a backup into the NATS from which the backup was made, and checks that
+// the server has the same tasks as before.
+func backupScene(t *testing.T) scene {
+	nats := external(t)
+	s := newScene(t, start(t, "--nats-url", nats))
+	u := s.user
+	id := u.submit(t, "run: true")
+	u.await(t, id, task.Completed)
+	for range 20 {
+		u.submit(t, idle)
+	}
+	u.cli(t, "jobs", "stop", "--all").ok(t)
+	before := u.tasks(t)
+	s.env = []string{"NATS_URL=" + nats}
+	s.before = map[string]func(*testing.T){
+		"for s in OBJ_SNAPSHOTS LOG OBJ_SUBMISSIONS EVENTS OBJ_LOGS OBJ_UPLOADS; do nats stream rm -f $s; nats stream restore backup/$s; done": func(t *testing.T) {
+			u.submit(t, idle) // after the backup
+			u.process.terminate(t)
+		},
+	}
+	s.after = func(t *testing.T) {
+		restored := u.again(t).as(t, u.name)
+		if diff := cmp.Diff(before, restored.tasks(t)); diff != "" {
+			t.Errorf("tasks (-before +restored):\n%s", diff)
+		}
+		restored.stop(t, restored.submit(t, idle)) // the log accepts commands
+	}
+	return s
+}
+
+func filesScene(t *testing.T) scene {
+	s := newScene(t, startForFiles(t))
+	testkit.Write(t, filepath.Join(s.user.home, "examples", "index.html"), "<p>hello\n")
+	if err := os.Symlink("examples", filepath.Join(s.user.home, "site")); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func tracingScene(t *testing.T) scene {
+	s, to, other := newScene(t, start(t)), collect(t), join(t)
+	testkit.Write(t, filepath.Join(s.user.home, "train.yaml"), train)
+	s.env = []string{"K8S_CLI_LISTEN=127.0.0.1:0", "K8S_CLI_NATS_LISTEN=off", "K8S_CLI_NAMESPACE=" + other.namespace}
+	s.replace = append(s.replace, "http://collector:4318", to.URL)
+	s.after = func(t *testing.T) {
+		if !to.has("k8s-cli", "k8s-cli jobs submit") {
+			t.Error("the collector has no span of the command")
+		}
+	}
+	return s
+}
