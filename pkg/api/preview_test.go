@@ -41,3 +41,25 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 		t.Errorf("commands %v; logged %s", s.told(), s.logged)
 	}
 }
+
+func TestAPreviewOfATaskFileHasAFindingForEachField(t *testing.T) {
+	s := serveWith(t, &fake{}, func(c *Config) {
+		c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
+	})
+	for _, tt := range []struct {
+		file string
+		code int
+		want string
+	}{
+		{"run: x\nresources:\n  disk_size: 10\n", 200, `{"field":"resources.disk_size","line":3,"verdict":"warning"`},
+		{"run: x\nresources:\n  cpus: many\nwalk: y\n", 422, `{"field":"walk","line":4,"verdict":"error"`},
+	} {
+		a := s.send("POST", previewPath, tt.file, "Content-Type", "application/yaml")
+		if a.StatusCode != tt.code || !strings.Contains(a.body, tt.want) || !strings.Contains(a.body, `"field":"run"`) {
+			t.Errorf("%q: %d %s, want %d with %s", tt.file, a.StatusCode, a.body, tt.code, tt.want)
+		}
+	}
+	if a := s.send("POST", previewPath, `{"run":"x"}`); strings.Contains(a.body, "findings") {
+		t.Errorf("a preview of JSON: %s", a.body)
+	}
+}
