@@ -13,22 +13,24 @@ const names = ["train-resnet", "eval-llama", "prepare-imagenet", "finetune-qwen-
 /** @type {Record<string, string>} */ const ids = {};
 
 const kinds = (i) => [
-  { after: "3h" }, { after: "2s" }, { after: "1s" }, { after: "3h", num_nodes: 2 }, { after: "2s", exitCode: 3 }, { after: "1s" }, { after: "3h", resources: { cpus: 5000 } }, { after: "2s" },
+  { after: "3h" }, { after: "2s" }, { after: "1s" }, { after: "3h", num_nodes: 2 }, { after: "2s", exitCode: 3 }, { after: "1s" }, { after: "4s" }, { after: "2s" },
 ][i % 8];
 
 before(async () => {
   mkdirSync(images, { recursive: true });
   writeLog(lines());
-  server = await new Server(["--max-active-jobs-per-user", "60"]).start();
+  server = await new Server(["--max-active-jobs-per-user", "70"]).start();
   browser = await openBrowser();
   const ann = server.as(user);
-  const all = Array.from({ length: 160 }, (_, i) => { const { after: end, ...more } = kinds(i); return task(`${names[i % 8]}-${i}`, end, more); });
+  const all = Array.from({ length: 64 }, (_, i) => { const { after: end, ...more } = kinds(i); return task(`${names[i % 8]}-${i}`, end, more); });
   await ann.batch(all);
-  ids.two = await ann.submit(task("finetune-qwen-7b", "3h", { num_nodes: 4, resources: { cpus: 8, memory: 64 } })).catch((e) => { throw e; });
+  ids.two = await ann.submit(task("finetune-qwen-7b", "3h", { num_nodes: 4, resources: { cpus: 8, memory: 64 } }));
   ids.huge = await ann.submit(task("pretrain", "3h", { resources: { cpus: 8, memory: 64, accelerators: "H100:8" } }));
-  await ann.batch(Array.from({ length: 12 }, (_, i) => task(`sweep-lr-${i}`, "3h")));
   for (const [name, size] of [["datasets", "200Gi"], ["checkpoints", "50Gi"], ["results", "10Gi"]]) await ann.post("/volumes/create", { name, size });
-  await eventually(async () => (await ann.get("/summary")).by_status.running >= 30, "running tasks", 120_000);
+  await ann.await(ids.two, (t) => t.status === "running");
+  await ann.await(ids.huge, (t) => t.metadata.reason === "Unschedulable");
+  await eventually(async () => (await ann.get("/summary")).by_status.completed >= 30, "completed tasks", 120_000);
+  await ann.batch(Array.from({ length: 20 }, (_, i) => task(`sweep-lr-${i}`, "3h")));
 });
 
 after(async () => {
@@ -55,8 +57,7 @@ const shots = [
   ["tasks-narrow", () => "/ui/", { viewport: { width: 360, height: 720 } }],
   ["task-dark", () => `/ui/tasks/${ids.huge}`, { colorScheme: "dark" }],
   ["log-light", () => `/ui/tasks/${ids.two}/logs`, {}],
-  ["queue-light", () => "/ui/queue", {}],
-  ["capacity-dark", () => "/ui/capacity", { colorScheme: "dark" }],
+    ["capacity-dark", () => "/ui/capacity", { colorScheme: "dark" }],
   ["new-light", () => "/ui/new", {}, async (page) => {
     await page.fill(".editor textarea", "name: train\nnum_nodes: 2\nresources:\n  cpus: 8\n  memory: 32\nenvs:\n  EPOCHS: 90\nrun: |\n  torchrun train.py --epochs $EPOCHS\n");
     await page.waitForSelector(".verdict.good");

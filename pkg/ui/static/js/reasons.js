@@ -3,9 +3,9 @@
 /** @type {Record<string, string>} */
 const sentences = {
   InBacklog: "Waits in the queue",
-  MaxActiveJobs: "Waits: the server has reached its limit of Jobs",
-  MaxActiveJobsPerUser: "Waits: you have reached your limit of Jobs",
-  MaxUnschedulablePods: "Waits: too many of your pods are unschedulable",
+  MaxActiveJobs: "The limit of Jobs of the server is reached",
+  MaxActiveJobsPerUser: "Your limit of Jobs is reached",
+  MaxUnschedulablePods: "Too many of your pods are unschedulable",
   VolumeNotFound: "A volume does not exist",
   QuotaExceeded: "A quota of the namespace is used up",
   FailedCreate: "The cluster rejects the pods",
