@@ -140,6 +140,7 @@ test(`a log of ${logLength} lines`, async () => {
   assert.match(await page.textContent(".line.target .text"), /step 499999 /);
   await eventually(async () => (await page.textContent(".table-foot")).includes("1,000,000 lines"), "all lines", 120_000 * patience);
   report("all lines", [Date.now() - began], "ms");
+  assert.match(await page.textContent(".line.target .text"), /step 499999 /, "the line stays while the log grows");
   const js = await heap(page);
   const all = await page.evaluate(async () => /** @type {any} */ (performance).memory.usedJSHeapSize / 1e6);
   report("heap", [js], "MB");

@@ -264,7 +264,14 @@ function LogView({ store, lines, total, wrap, times, follow, setFollow, source, 
     const el = ref.current;
     if (el) setPos((p) => (p.top === el.scrollTop && p.height === el.clientHeight ? p : { top: el.scrollTop, height: el.clientHeight }));
   }, []);
-  const place = (/** @type {number} */ top) => { const el = ref.current; if (el) { el.scrollTop = top; moved.current = el.scrollTop; measure(); } };
+  const anchor = useRef(0); // the row at the top of the screen
+  const place = (/** @type {number} */ top) => {
+    const el = ref.current;
+    if (!el) return;
+    el.scrollTop = top;
+    moved.current = el.scrollTop;
+    measure();
+  };
   useLayoutEffect(() => {
     const el = /** @type {HTMLElement} */ (ref.current);
     const observer = new ResizeObserver(measure);
@@ -274,17 +281,21 @@ function LogView({ store, lines, total, wrap, times, follow, setFollow, source, 
   }, []);
   const v = visible(total, lineHeight, pos.top, pos.height);
   const atEnd = pos.top >= v.spacer - pos.height - 2;
+  // In a scaled list, the rows that are added move all rows: the row at the top returns to its place.
+  useLayoutEffect(() => { if (!follow && v.ratio > 1) place((anchor.current * lineHeight) / v.ratio); }, [total]);
   useLayoutEffect(() => { if (follow) { seen.current = total; place(v.spacer); } }, [total, follow, wrap, pos.height]);
   api.current = {
     show(/** @type {number} */ line) {
       const row = lines ? Math.min(lines.position(line), Math.max(0, total - 1)) : line;
       const ratio = visible(total, lineHeight, 0, pos.height).ratio;
-      place(Math.max(0, (row - (wrap ? 0 : Math.floor(pos.height / lineHeight / 3))) * lineHeight) / ratio);
+      anchor.current = Math.max(0, row - (wrap ? 0 : Math.floor(pos.height / lineHeight / 3)));
+      place((anchor.current * lineHeight) / ratio);
     },
   };
   const scroll = () => {
     const el = /** @type {HTMLElement} */ (ref.current);
     if (follow && el.scrollTop < moved.current - 4) { seen.current = total; setFollow(false); }
+    if (el.scrollTop !== moved.current) anchor.current = visible(total, lineHeight, el.scrollTop, el.clientHeight).top / lineHeight;
     measure();
   };
   const first = wrap ? Math.min(total - 1, Math.max(0, Math.floor(v.top / lineHeight))) : v.first;
