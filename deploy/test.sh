@@ -32,6 +32,9 @@ step "The CLI of NATS"
 nats=$(make --no-print-directory nats)
 PATH=${nats%/*}:$PATH
 
+step "Tools that read the API description"
+deploy/openapi.sh
+
 step "A Kubernetes of its own"
 trap 'cluster down; fake down' EXIT # also if a step before the tests fails
 cluster down
@@ -61,6 +64,7 @@ tests() {
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -run FakePods -json ./test/features || true
   K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -json ./test/attack || true
   K8S_CLI_TEST_UI=short K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -count=1 -timeout 15m -json ./test/ui || true
+  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -count=1 -timeout 10m -json ./test/openapi || true
   fake down
 }
 code=0
