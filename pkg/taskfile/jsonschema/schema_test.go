@@ -86,9 +86,9 @@ func TestSchemaAcceptsWhatTheParserAccepts(t *testing.T) {
 func TestSchemaRejectsWhatTheParserRejects(t *testing.T) {
 	schema := compiled(t)
 	for _, text := range []string{
-		"rnu: echo", "name: x", "run: x\nnam: y", "run: x\nnum_nodes: 0", "run: x\nnum_nodes: [1]",
+		"rnu: echo", "name: x", "run: x\nnaem: y", "run: x\nnum_nodes: 0", "run: x\nnum_nodes: [1]",
 		"run: x\nresources: {cpu: 1}", "run: x\nresources: {cpus: [1]}", "run: x\nresources: [a]", "run: x\nenvs: [a]", "run: x\nenvs: {A: {}}",
-		"run: x\nvolumes: {/d: {nam: x}}", "run: x\nresources: {any_of: [{cpu: 1}]}", "run: x\nconfig: {kubernetes: {pod: {}}}",
+		"run: x\nvolumes: {/d: {naem: x}}", "run: x\nresources: {any_of: [{cpu: 1}]}", "run: x\nconfig: {kubernetes: {pod: {}}}",
 		"run: x\nconfig: {kubernetes: {pod_config: {spec: {hostNetwork: true}}}}", "run: x\nresources: {priority: 2000}",
 		"run: x\nresources: {job_recovery: {restarts: 1}}", "run: x\nservice: {}\npool: {workers: 1}", "run: [x]",
 	} {
