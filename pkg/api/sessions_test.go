@@ -134,16 +134,17 @@ func TestCookiesOfSessions(t *testing.T) {
 	s := serveWith(t, &fake{}, withSessions)
 	anns, bobs := s.logIn("ann"), s.logIn("bob")
 	name, _, _ := strings.Cut(anns, "=")
-	for _, cookie := range map[string]string{
-		"two sessions": anns + "; " + bobs, "a changed cookie": anns[:len(anns)-2] + "AA", "no session": name + "=x",
+	changed := []byte(anns)
+	changed[len(name)+20] ^= 1 // another character of base64, or none
+	for what, cookie := range map[string]string{
+		"two sessions": anns + "; " + bobs, "a changed cookie": string(changed), "no session": name + "=x",
 		"a cookie with quotes": name + `="` + strings.TrimPrefix(anns, name+"=") + `"x`,
 	} {
-		s.send("GET", "/tasks", "", page(cookie)...).wantError(t, 401, "")
+		if got := s.send("GET", "/tasks", "", page(cookie)...); got.StatusCode != 401 {
+			t.Errorf("%s: %d for %q", what, got.StatusCode, cookie)
+		}
 	}
 	s.send("GET", "/tasks", "", page("other=1; x")...).wantError(t, 401, userHeader)
-	if got := s.send("GET", "/tasks", "", page("a="+strings.Repeat("b", 100<<10))...); got.StatusCode != 431 {
-		t.Errorf("a huge cookie: %d", got.StatusCode)
-	}
 	// A cookie that somebody planted does not become the cookie of the session.
 	got := s.send("POST", "/session", `{"user":"ann"}`, page(bobs)...)
 	if set := got.Header.Get("Set-Cookie"); got.StatusCode != 200 || strings.HasPrefix(set, bobs) || strings.HasPrefix(set, anns) {
@@ -215,14 +216,16 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 		t.Error("the log looks complete")
 	}
 	select {
-	case <-ended:
-		t.Error("the stream of another session ended")
+	case err := <-ended:
+		t.Errorf("the stream of another session ended: %v", err)
 	default:
 	}
 	if got := s.send("DELETE", "/session", "", page(bobs)...); got.StatusCode != 200 {
 		t.Errorf("the session of the other stream: %d %s", got.StatusCode, got.body)
 	}
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the other log looks complete")
+	}
 }
 
 func TestServerWithoutSessions(t *testing.T) {
