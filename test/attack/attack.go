@@ -51,6 +51,7 @@ func groups() []group {
 		{"nobody", nobodyAttacks, 16},
 		{"tokens", tokenAttacks, 16},
 		{"oidc", oidcAttacks, 8},
+		{"sessions", sessionAttacks, 8},
 		{"proxies", trustedProxyAttacks, 8},
 		{"rebinding", rebindingAttacks, 8},
 		{"isolation", isolationAttacks, 1},

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sessionAttacks use the cookies of browsers: planted, changed, of another server, of another
+// origin, and too large.
+func sessionAttacks() (all []attack) {
+	const login = `{"token":"%s"}`
+	page := []string{"X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin"}
+	for _, tt := range []struct {
+		name   string
+		method string
+		path   string
+		cookie func(anns, bobs string) string
+		header []string
+		right  want
+	}{
+		{"its owner", "GET", "/whoami", own, nil, showing(works, `"user":"ann"`)},
+		{"a changed byte", "GET", "/whoami", func(anns, _ string) string { return swapped(anns, 40) }, nil, unauthorized},
+		{"a changed first byte", "GET", "/whoami", func(anns, _ string) string { return swapped(anns, len("k8s-cli-session=")) }, nil, unauthorized},
+		{"a shorter cookie", "GET", "/whoami", func(anns, _ string) string { return anns[:len(anns)-8] }, nil, unauthorized},
+		{"two sessions", "GET", "/whoami", func(anns, bobs string) string { return anns + "; " + bobs }, nil, unauthorized},
+		{"one session twice", "GET", "/whoami", func(anns, _ string) string { return anns + "; " + anns }, nil, unauthorized},
+		{"half of each", "GET", "/whoami", func(anns, bobs string) string { return anns[:60] + bobs[60:] }, nil, unauthorized},
+		{"a huge cookie", "GET", "/whoami", func(anns, _ string) string { return anns + "; x=" + strings.Repeat("y", 64<<10) }, nil, rejected},
+		{"a token as a cookie", "GET", "/whoami", func(string, string) string { return "k8s-cli-session=" + tokenOf("ann") }, nil, unauthorized},
+		{"a name as a cookie", "GET", "/whoami", func(string, string) string { return "k8s-cli-session=ann" }, nil, unauthorized},
+		{"the cookie of HTTPS", "GET", "/whoami", func(anns, _ string) string { return "__Host-" + anns }, nil, unauthorized},
+		{"a form of another site", "POST", "/tasks/stop", own, []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, forbidden},
+		{"a form of another port", "POST", "/tasks/stop", own, []string{"Sec-Fetch-Site", "same-site"}, forbidden},
+		{"a form of an old browser", "POST", "/tasks/stop", own, []string{"Origin", "https://evil.example"}, forbidden},
+		{"a script of an old browser", "POST", "/tasks/stop", own, []string{"Origin", "https://evil.example", "X-Requested-With", "k8s-cli-ui"}, forbidden},
+		{"a logout by another site", "DELETE", "/session", own, []string{"Sec-Fetch-Site", "cross-site"}, forbidden},
+		{"all users", "GET", "/tasks?all_users=true", own, nil, forbidden},
+	} {
+		header := tt.header
+		if header == nil {
+			header = page
+		}
+		all = append(all, scene(tt.name, tt.right.text, func(ctx context.Context, w *environment) error {
+			s, cookies, err := w.sessions(ctx, byToken, login, page)
+			if err != nil {
+				return err
+			}
+			a := s.send(ctx, request{method: tt.method, path: tt.path, header: append([]string{"Cookie", tt.cookie(cookies[0], cookies[1])}, header...)})
+			if !tt.right.holds(a) {
+				return fmt.Errorf("%s", a)
+			}
+			return nil
+		}))
+	}
+	return append(all,
+		scene("the session of a server that trusts names", unauthorized.text, foreignSession(login, page)),
+		scene("a planted session", "a session of the user who logged in", plantedSession(login, page)))
+}
+
+func own(anns, _ string) string { return anns }
+
+// swapped returns a cookie in which one character is another one.
+func swapped(cookie string, at int) string {
+	raw := []byte(cookie)
+	if raw[at] == 'A' {
+		raw[at] = 'B'
+	} else {
+		raw[at] = 'A'
+	}
+	return string(raw)
+}
+
+// sessions returns the cookies of new sessions of ann and bob.
+func (w *environment) sessions(ctx context.Context, at mode, login string, page []string) (*server, []string, error) {
+	s, err := w.serve(ctx, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	var cookies []string
+	for _, user := range []string{"ann", "bob"} {
+		credential := user
+		if at == byToken {
+			credential = tokenOf(user)
+		}
+		cookie, a := s.logIn(ctx, fmt.Sprintf(login, credential), page)
+		if a.code != 200 {
+			return nil, nil, fmt.Errorf("log in: %s", a)
+		}
+		cookies = append(cookies, cookie)
+	}
+	return s, cookies, nil
+}
+
+func (s *server) logIn(ctx context.Context, body string, header []string) (string, answer) {
+	a := s.send(ctx, request{method: "POST", path: "/session", body: body, header: append([]string{"Content-Type", "application/json"}, header...)})
+	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	return cookie, a
+}
+
+// foreignSession uses a session of a server that trusts names at a server that requires tokens.
+func foreignSession(login string, page []string) func(context.Context, *environment) error {
+	return func(ctx context.Context, w *environment) error {
+		_, cookies, err := w.sessions(ctx, byHeader, `{"user":"%s"}`, page)
+		if err != nil {
+			return err
+		}
+		s, _, err := w.sessions(ctx, byToken, login, page)
+		if err != nil {
+			return err
+		}
+		if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookies[0]}, page...)}); !unauthorized.holds(a) {
+			return fmt.Errorf("%s", a)
+		}
+		return nil
+	}
+}
+
+// plantedSession plants a session of bob in the browser of ann, who then logs in.
+func plantedSession(login string, page []string) func(context.Context, *environment) error {
+	return func(ctx context.Context, w *environment) error {
+		s, cookies, err := w.sessions(ctx, byToken, login, page)
+		if err != nil {
+			return err
+		}
+		cookie, a := s.logIn(ctx, fmt.Sprintf(login, tokenOf("ann")), append([]string{"Cookie", cookies[1]}, page...))
+		if a.code != 200 || slices.Contains(cookies, cookie) {
+			return fmt.Errorf("a session that existed before the login: %s", a)
+		}
+		if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookie}, page...)}); !showing(works, `"user":"ann"`).holds(a) {
+			return fmt.Errorf("%s", a)
+		}
+		return nil
+	}
+}
