@@ -90,9 +90,12 @@ if [ -n "$own" ]; then # the first task ran without DNS and without addresses of
   tools=$dir/bin:
 fi
 
-say "The server runs at $url until you press Ctrl-C. In another terminal:"
+say "The server runs at $url until you press Ctrl-C."
 cat <<EOF
-  export PATH=$PWD/bin:${tools:-}\$PATH K8S_CLI_API_URL=$url KUBECONFIG=$KUBECONFIG
+In another terminal:
+  export PATH=$PWD/bin:${tools:-}\$PATH
+  export K8S_CLI_API_URL=$url
+  export KUBECONFIG=$KUBECONFIG
   k8s-cli jobs list
   k8s-cli jobs submit examples/hello.yaml
   kubectl get jobs,pods

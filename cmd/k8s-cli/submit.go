@@ -238,7 +238,18 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 		}
 		jobs[i] = j
 	}
+	s.remarkOnGrid(file, data, points)
 	return jobs, nil
+}
+
+// remarkOnGrid warns of variables of the grid that a file does not declare: the task may use
+// another name, and then all tasks do the same.
+func (s *submitter) remarkOnGrid(file string, data []byte, points []grid.Point) {
+	for _, name := range slices.Sorted(maps.Keys(points[0].Envs)) {
+		if !taskfile.Declares(data, name) {
+			s.Warn("%s: --grid adds the variable %s, which envs of the file does not have", display(file), name)
+		}
+	}
 }
 
 // called returns the name of the job in messages: its file and its point of the grid.

@@ -80,3 +80,14 @@ func override(value *string, by string) {
 		*value = cmp.Or(by, *value)
 	}
 }
+
+// Declares reports whether a task file has a variable in envs, with or without a value.
+func Declares(data []byte, variable string) bool {
+	root, err := fromYAML(data)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(root.members, func(m member) bool {
+		return m.key == "envs" && slices.ContainsFunc(m.value.members, func(v member) bool { return v.key == variable })
+	})
+}

@@ -82,3 +82,13 @@ func TestApplyDoesNotChangeSharedValues(t *testing.T) {
 		t.Errorf("%+v, %+v", shared, other)
 	}
 }
+
+func TestDeclares(t *testing.T) {
+	for file, want := range map[string]bool{
+		"envs: {LR: 1}": true, "envs: {LR: null}": true, "envs: {RATE: 1}": false, "run: echo $LR": false, "envs: 7": false, "{": false,
+	} {
+		if got := Declares([]byte(file), "LR"); got != want {
+			t.Errorf("%q declares LR: %t", file, got)
+		}
+	}
+}
