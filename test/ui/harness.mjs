@@ -139,6 +139,16 @@ export async function openPage(browser, server, user, { path = "/ui/", ...option
   page.on("pageerror", (e) => faults.push(`error: ${e.stack}`));
   page.on("console", (m) => { if (m.type() === "error" && !/Failed to load resource|ERR_/.test(m.text())) faults.push(`console: ${m.text()}`); });
   page.on("dialog", (d) => { faults.push(`dialog: ${d.message()}`); d.dismiss(); });
+  // A test that waits in vain says what the page shows instead.
+  const wait = page.waitForSelector.bind(page);
+  page.waitForSelector = /** @type {any} */ (async (selector, o) => {
+    try {
+      return await wait(selector, o);
+    } catch (err) {
+      const text = await page.evaluate(() => document.body.innerText.slice(0, 500)).catch(String);
+      throw new Error(`${selector} does not appear on ${page.url()}: ${text}\n${faults.join("\n")}`, { cause: err });
+    }
+  });
   if (user) await login(context, server, user);
   await page.goto(server.url + path);
   return Object.assign(page, { faults });
