@@ -47,6 +47,9 @@ func (r *TokenReview) Identify(ctx context.Context, c task.Credentials) (Princip
 		return f.principal, f.err
 	}
 	found, err, _ := r.asked.Do(string(sum[:]), func() (any, error) {
+		if f, holds, _ := r.cache.find(sum, time.Now()); holds { // a lookup ended between find and Do
+			return f.principal, f.err
+		}
 		end, err := r.lookups.acquire(c.Peer, known)
 		if err != nil {
 			return Principal{}, err
