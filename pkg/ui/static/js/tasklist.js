@@ -183,10 +183,12 @@ export class TaskList {
 function applyEvent(row, e) {
   if (finals.includes(row.status) && !finals.includes(e.status)) return; // an older event than the row
   const at = Math.floor(Date.parse(e.time) / 1000);
-  if (row.status !== e.status || row.reason !== e.reason) row.since = at;
+  // Applied says that the Jobs exist. The server does not count it as a reason why a task waits.
+  const reason = e.reason === "Applied" ? undefined : e.reason;
+  if (row.status !== e.status || row.reason !== reason) row.since = at;
   row.status = /** @type {Row["status"]} */ (e.status);
-  row.reason = e.reason;
-  row.message = e.message;
+  row.reason = reason;
+  row.message = reason && e.message;
   row.changed = performance.now();
   if (e.status === "running" && !row.started) row.started = at;
   if (finals.includes(e.status)) row.ended = at;

@@ -35,9 +35,12 @@ function findingsOf(detail) {
 
 /** @param {{body: any, warnings?: string[]}} p @returns {Finding[]} */
 function fromBody({ body, warnings }) {
-  if (Array.isArray(body?.findings)) return body.findings.map((/** @type {any} */ f) => ({ field: f.field || "", line: f.line || 0, verdict: f.verdict, text: f.text }));
-  if (body?.detail) return findingsOf(body.detail);
-  return (warnings || []).map((text) => ({ ...findingsOf(text)[0], verdict: "warning" }));
+  /** @type {Finding[]} */
+  const found = (body?.findings || []).map((/** @type {any} */ f) => ({ field: f.field || "", line: f.line || 0, verdict: f.verdict, text: f.text }));
+  if (!found.length && body?.detail) return findingsOf(body.detail);
+  // Warnings about the cluster are not about a field of the file.
+  const more = (warnings || []).filter((w) => !found.some((f) => w.includes(f.text)));
+  return [...found, ...more.map((text) => ({ ...findingsOf(text)[0], verdict: "warning" }))];
 }
 
 /** Checks the file after each pause of typing. @param {string} text */
