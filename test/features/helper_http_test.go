@@ -86,7 +86,7 @@ func decode[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// detail returns the message of an error. The body must have no other field.
+// detail returns the message of an error. The body must have no field that task.Detail lacks.
 func (a answer) detail(t *testing.T) string {
 	t.Helper()
 	var body task.Detail
