@@ -166,8 +166,8 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o loggi
 	ctx, stop := e.interrupts(ctx)
 	defer stop()
 	highest := 0
-	for _, text := range ids {
-		id, code, err := followOne(ctx, &e.Console, c, text, o)
+	for i, text := range ids {
+		id, code, err := followOne(ctx, &e.Console, c, text, o, i == 0)
 		switch {
 		case ctx.Err() != nil:
 			leave(&e.Console, id)
@@ -192,14 +192,17 @@ func codeError(code int) error {
 }
 
 // followOne prints the log of the task that text means. It returns the id of the task and
-// the exit code for its phase. The server ends the log when the task is over.
-func followOne(ctx context.Context, screen *console.Console, c *client.Client, text string, o logging) (id string, code int, err error) {
+// the exit code for its phase. The server ends the log when the task is over. first means that
+// no other log was printed before.
+func followOne(ctx context.Context, screen *console.Console, c *client.Client, text string, o logging, first bool) (id string, code int, err error) {
 	s, err := ref.Task(ctx, c, text)
 	if err != nil {
 		return text, 0, err
 	}
 	if !o.NoFollow {
 		screen.Say("Tailing logs for task %s...", s.ID)
+	}
+	if !o.NoFollow && first {
 		screen.Say("Press Ctrl+C to stop tailing logs")
 	}
 	out := o.writer(screen, screen.Out, "")

@@ -165,6 +165,7 @@ func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
 func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted, error) {
 	answers, err := s.files.submitAll(ctx, jobs)
 	var all []task.Submitted
+	var points []show.GridTask
 	var wrong problems
 	for i, got := range answers {
 		j := jobs[i]
@@ -176,14 +177,16 @@ func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted
 		for _, w := range append(j.warnings, newWarnings(got.Warnings, j.warnings)...) {
 			s.Warn("%s%s", j.about, w)
 		}
-		if s.format.IsData() {
-			continue
+		switch {
+		case s.format.IsData():
+		case j.point != "":
+			points = append(points, show.GridTask{ID: got.ID, Point: j.point})
+		default:
+			s.Done("Task submitted successfully", show.Field{Name: "Task ID", Value: got.ID}, show.Field{Name: "Status", Value: got.Status})
 		}
-		fields := []show.Field{{Name: "Task ID", Value: got.ID}, {Name: "Status", Value: got.Status}}
-		if j.point != "" {
-			fields = append(fields, show.Field{Name: "Grid", Value: j.point})
-		}
-		s.Done("Task submitted successfully", fields...)
+	}
+	if len(points) > 0 {
+		show.Grid(s.Out, s.Style, points)
 	}
 	if err != nil {
 		wrong = append(wrong, err)

@@ -147,3 +147,15 @@ func Count(n int) string {
 	}
 	return text
 }
+
+// A GridTask is a task of a grid, with its point: NAME=VALUE of each variable.
+type GridTask struct{ ID, Point string }
+
+// Grid writes the tasks of a grid that were submitted.
+func Grid(w io.Writer, s Style, tasks []GridTask) {
+	Done(w, s, counted(len(tasks), "task")+" submitted successfully")
+	t := table{rows: len(tasks)}
+	t.column("Task ID", func(i int) string { return tasks[i].ID })
+	t.column("Grid", func(i int) string { return tasks[i].Point })
+	t.write(w, s)
+}
