@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui-vendor ui-short ui-test screenshots cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -115,7 +115,7 @@ $(ACTIONLINT):
 	@GOBIN=$(dir $@) go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
 
 unit: $(HELM) ## run the tests that need no cluster
-	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/testkit
+	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/testkit ./test/ui/serve
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
 	K8S_CLI_TEST_HELM=$(HELM) go -C deploy/release test ./...
@@ -152,6 +152,9 @@ soak: ## submit tasks steadily on fake nodes and watch memory, log and latency; 
 
 latency: ## measure how long a change in the API server takes to reach readers and subscribers; RATE=500, TASKS=5000
 	@deploy/bench.sh latency $(if $(RATE),-rate $(RATE)) $(if $(TASKS),-changes $(TASKS))
+
+ui: ## serve the pages from disk at http://127.0.0.1:8081 with the data of a server, to develop them; SERVER=http://127.0.0.1:8000
+	@go run ./test/ui/serve $(if $(SERVER),-server $(SERVER))
 
 ui-vendor: ## fetch the pinned files of Preact and htm for the pages from npm, and check their hashes
 	@deploy/ui-vendor.sh
