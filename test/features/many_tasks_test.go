@@ -24,9 +24,9 @@ import (
 )
 
 // TestListAmongManyTasks checks how many bytes the command jobs list transfers, and how much
-// memory the command takes, when the user has 100,000 tasks. The test only logs durations.
+// memory the command takes, when the user has 100,000 tasks. The test only logs durations. No
+// other test runs at the same time: the submissions would starve it.
 func TestListAmongManyTasks(t *testing.T) {
-	t.Parallel()
 	const tasks, maxBytes, maxMemory = 100_000, 100_000, 30 << 20
 	c, programs := join(t), plainPrograms(t)
 	s := &server{cluster: c, flags: []string{"--nats-listen", "off", "--data-dir", t.TempDir()}}
@@ -154,7 +154,7 @@ func runBlocked(t *testing.T, c *exec.Cmd) (out string, memory int64, took time.
 		t.Fatal(err)
 	}
 	_ = w.Close()
-	eventually(t, "the command writes", func() (string, bool) { return errOut.String(), writes(c.Process.Pid) })
+	eventually(t, "the command writes", func() (string, bool) { return "", writes(c.Process.Pid) })
 	took, memory = time.Since(began), peakMemory(t, c.Process.Pid)
 	text, err := io.ReadAll(r)
 	if err := c.Wait(); err != nil {
