@@ -2,6 +2,8 @@ package api
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -156,6 +158,32 @@ func TestCookiesOfSessions(t *testing.T) {
 		}
 	}
 	s.send("POST", "/session", `[`, page("")...).wantError(t, 422, "the body must be")
+}
+
+// A login is not decompressed: a small body could become a large one before anybody is identified.
+func TestLoginsAreNotDecompressed(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	var small bytes.Buffer
+	w := gzip.NewWriter(&small)
+	_, _ = w.Write([]byte(`{"user":"ann"}`))
+	_ = w.Close()
+	got := s.send("POST", "/session", small.String(), page("", "Content-Encoding", "gzip")...)
+	got.wantError(t, 422, "the body must be")
+	s.send("POST", "/session", `{"user":"ann","x":"`+strings.Repeat("x", 33<<10)+`"}`, page("")...).wantError(t, 422, "the body must be")
+}
+
+// The header of the authentication method counts, and not a session: whoever the header names
+// cannot end the session of another user, nor appear in the audit log for it.
+func TestHeaderAndSession(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	cookie := s.logIn("bob")
+	s.send("DELETE", "/session?all=true", "", page(cookie, userHeader, "ann")[2:]...).wantError(t, 401, "the request has no session")
+	if got := s.send("GET", "/session", "", page(cookie, userHeader, "ann")[2:]...); !strings.Contains(got.body, `"user":"ann"`) || !strings.Contains(got.body, `"by":"proxy"`) {
+		t.Errorf("%s", got.body)
+	}
+	if got := s.send("GET", "/session", "", page(cookie)...); !strings.Contains(got.body, `"user":"bob"`) {
+		t.Errorf("after the end by another user: %s", got.body)
+	}
 }
 
 // Over HTTPS, only a cookie that no other host of the domain can set counts.

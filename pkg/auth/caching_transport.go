@@ -38,7 +38,7 @@ type cachedResponse struct {
 // RoundTrip implements http.RoundTripper.
 func (c *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
-		return c.next.RoundTrip(r) // an exchange of a code: at most one for each login
+		return c.next.RoundTrip(r) // an exchange of a code, which OIDC.codes limits
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

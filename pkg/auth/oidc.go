@@ -38,7 +38,8 @@ type OIDC struct {
 	http   *http.Client
 	cache  *tokenCache
 
-	lookups *lookups
+	lookups *lookups // of ID tokens
+	codes   *lookups // of authorization codes; each is a request to the issuer
 
 	mu       sync.Mutex
 	endpoint oauth2.Endpoint       // of the authorization code flow; set with verifier
@@ -61,7 +62,7 @@ func NewOIDC(c OIDCConfig) (*OIDC, error) {
 		}
 	}
 	client := &http.Client{Transport: &cachingTransport{next: transport, responses: map[string]cachedResponse{}}, Timeout: lookupTimeout}
-	return &OIDC{config: c, http: client, cache: newTokenCache(), lookups: newChecks()}, nil
+	return &OIDC{config: c, http: client, cache: newTokenCache(), lookups: newChecks(), codes: newLookups()}, nil
 }
 
 // Identify returns the principal of the token.

@@ -20,7 +20,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// An issuer signs ID tokens and serves its keys.
+// An issuer signs ID tokens, serves its keys, and logs in browsers.
 type issuer struct {
 	*httptest.Server
 	t testing.TB
@@ -30,6 +30,8 @@ type issuer struct {
 	id   string
 	asks int // number of requests for the keys
 	away bool
+
+	logins logins
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -37,8 +39,10 @@ func newIssuer(t testing.TB) *issuer {
 	i.rotate("first")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL, "token_endpoint": i.URL})
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token"})
 	})
+	mux.HandleFunc("GET /authorize", i.authorize)
+	mux.HandleFunc("POST /token", i.exchange)
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.mu.Lock()
 		defer i.mu.Unlock()

@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"net/netip"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -25,8 +28,6 @@ type pendingLogin struct {
 	Expires time.Time `json:"e"`
 }
 
-const loginPurpose = "login at the issuer"
-
 var errLogin = task.Error(task.ErrUnauthorized, "the login took too long, or began in another browser; log in again")
 
 // StartOIDC begins a login at the issuer. It returns the URL to which the browser goes, and a
@@ -43,19 +44,32 @@ func (m *Manager) StartOIDC(ctx context.Context, redirect, next string) (address
 		return "", "", err
 	}
 	raw, err := json.Marshal(l)
-	return address, m.Box.SealCookie(loginPurpose, raw), err
+	return address, m.Box.SealCookie(m.loginPurpose, raw), err
+}
+
+// A Callback is what the issuer tells the server by the browser at the end of a login.
+type Callback struct {
+	State string
+	Code  string
+
+	// Error and Description are set in place of Code if the issuer rejected the login.
+	Error       string
+	Description string
 }
 
 // FinishOIDC returns the session of a browser that comes back from the issuer, its cookie, and
 // the page after the login.
-func (m *Manager) FinishOIDC(ctx context.Context, cookie, state, code string) (s Session, value, next string, err error) {
+func (m *Manager) FinishOIDC(ctx context.Context, cookie string, c Callback, peer netip.Addr) (s Session, value, next string, err error) {
 	var l pendingLogin
-	raw, err := m.Box.OpenCookie(loginPurpose, cookie)
+	raw, err := m.Box.OpenCookie(m.loginPurpose, cookie)
 	if m.OIDC == nil || err != nil || json.Unmarshal(raw, &l) != nil || !time.Now().Before(l.Expires) ||
-		subtle.ConstantTimeCompare([]byte(l.State), []byte(state)) != 1 {
+		subtle.ConstantTimeCompare([]byte(l.State), []byte(c.State)) != 1 {
 		return s, "", "", errLogin
 	}
-	p, expires, err := m.OIDC.Exchange(ctx, l.CodeFlow, code)
+	if c.Error != "" {
+		return s, "", "", m.OIDC.Refused(c.Error, c.Description)
+	}
+	p, expires, err := m.OIDC.Exchange(ctx, peer, l.CodeFlow, c.Code)
 	if err != nil {
 		return s, "", "", err
 	}
@@ -67,8 +81,13 @@ const pages = "/ui/"
 
 // page returns the path of a page of the dashboard; another address becomes the first page.
 func page(next string) string {
-	if !strings.HasPrefix(next, pages) || strings.ContainsAny(next, "\\\"'<>") || strings.Contains(next, "//") || len(next) > 500 ||
-		strings.ContainsFunc(next, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	const unsafe = "\\\"'<>"
+	if len(next) > 500 || strings.ContainsAny(next, unsafe) || strings.ContainsFunc(next, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return pages
+	}
+	u, err := url.Parse(next)
+	// A browser takes a step back for "..", also if the dots are encoded.
+	if err != nil || !strings.HasPrefix(next, pages) || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {
 		return pages
 	}
 	return next

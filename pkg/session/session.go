@@ -22,6 +22,10 @@ const (
 	// IssuerGrace is how long a session outlives the ID token of the login at most.
 	IssuerGrace = time.Hour
 
+	// clockSkew is the largest difference between the clocks of two pods. Pods remember the end
+	// of a session longer than the session by this time.
+	clockSkew = 10 * time.Minute
+
 	// maxCookie is the size of the largest cookie that browsers store, with its name and
 	// attributes, less a margin for these.
 	maxCookie = 3800
@@ -74,14 +78,19 @@ type Config struct {
 // A Manager begins, checks and ends sessions. A Manager is safe for concurrent use.
 type Manager struct {
 	Config
-	purpose string // binds cookies to the authentication method
-	streams streams
+	purpose      string // binds the cookies of sessions to the authentication method
+	loginPurpose string // the same for the cookies of logins at the issuer
+	streams      streams
 }
 
 // New returns a Manager.
 func New(c Config) *Manager {
-	purpose, _ := json.Marshal([]any{"session", c.Login, c.Names}) // a struct of strings always encodes
-	return &Manager{Config: c, purpose: string(purpose)}
+	return &Manager{Config: c, purpose: purpose("session", c), loginPurpose: purpose("login", c)}
+}
+
+func purpose(what string, c Config) string {
+	text, _ := json.Marshal([]any{what, c.Login, c.Names, c.OIDC.Meaning()}) // strings and booleans always encode
+	return string(text)
 }
 
 // Methods returns the ways in which a browser can log in: name, token and oidc.
@@ -115,7 +124,7 @@ var (
 func (m *Manager) Begin(ctx context.Context, c Credentials, peer netip.Addr) (Session, string, error) {
 	switch {
 	case c.Token != "" && m.OIDC != nil:
-		p, expires, err := m.OIDC.Check(ctx, c.Token, "")
+		p, expires, err := m.OIDC.Check(ctx, peer, c.Token, "")
 		if err != nil {
 			return Session{}, "", err
 		}
@@ -210,9 +219,9 @@ func (m *Manager) check(s Session) error {
 // End ends a session on all pods, or all sessions of its user. When End returns, this pod rejects
 // the sessions.
 func (m *Manager) End(ctx context.Context, s Session, all bool) error {
-	c := &task.EndSessions{User: s.User, ID: s.ID, Until: s.Expires}
+	c := &task.EndSessions{User: s.User, ID: s.ID, Until: s.Expires.Add(clockSkew)}
 	if all {
-		c.ID, c.Until = "", time.Now().UTC().Add(Lifetime)
+		c.ID, c.Until = "", time.Now().UTC().Add(Lifetime+clockSkew)
 	}
 	result, err := m.Log.Append(ctx, task.Command{EndSessions: c})
 	if err == nil && result.Rejection != "" {

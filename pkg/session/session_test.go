@@ -158,6 +158,34 @@ func TestSessionEndsOnAllPods(t *testing.T) {
 	wantUser(t, one, third, "ann")
 }
 
+// The end of a session outlives the session, so that it also counts on a pod whose clock is late.
+func TestEndsOutliveTheirSessions(t *testing.T) {
+	one, _ := twoPods(t, nil)
+	s, _ := begin(t, one, Credentials{User: "ann"})
+	var told []task.EndSessions
+	one.Log = appender(func(c task.Command) { told = append(told, *c.EndSessions) })
+	for _, all := range []bool{false, true} {
+		if err := one.End(t.Context(), s, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range told {
+		if c.User != "ann" || c.Until.Sub(s.Expires) < clockSkew-time.Second {
+			t.Errorf("a session until %s ends by %+v", s.Expires, c)
+		}
+	}
+	if len(told) != 2 || told[0].ID != s.ID || told[1].ID != "" {
+		t.Errorf("told %+v", told)
+	}
+}
+
+type appender func(task.Command)
+
+func (a appender) Append(_ context.Context, c task.Command) (r task.Result, err error) {
+	a(c)
+	return r, nil
+}
+
 func TestWrongCookies(t *testing.T) {
 	one, _ := twoPods(t, nil)
 	s, cookie := begin(t, one, Credentials{User: "ann"})
@@ -193,7 +221,7 @@ func TestWrongCookies(t *testing.T) {
 	lost.Log = "an earlier log"
 	text, _ := json.Marshal(lost)
 	wantEnded(t, "of a log that was lost with its ends of sessions", one, one.Box.SealCookie(one.purpose, text))
-	wantEnded(t, "the cookie of a login", one, one.Box.SealCookie(loginPurpose, text))
+	wantEnded(t, "the cookie of a login", one, one.Box.SealCookie(one.loginPurpose, text))
 }
 
 func TestNamesOfSessions(t *testing.T) {
@@ -273,7 +301,7 @@ func TestSessionsOfAnIssuer(t *testing.T) {
 func TestNextPageIsAPageOfTheDashboard(t *testing.T) {
 	for next, want := range map[string]string{
 		"/ui/tasks/a?x=1&y=%20": "/ui/tasks/a?x=1&y=%20", "": "/ui/", "https://evil": "/ui/", "//evil": "/ui/", "/ui//evil": "/ui/", "/ui/\\evil": "/ui/",
-		"/ui/\"><script>": "/ui/", "/ui/a\r\nX: y": "/ui/", "javascript:alert(1)": "/ui/", "/uix": "/ui/", "/ui/" + strings.Repeat("a", 600): "/ui/",
+		"/ui/\"><script>": "/ui/", "/ui/a\r\nX: y": "/ui/", "/ui/../x": "/ui/", "/ui/%2E./x": "/ui/", "/ui/x/%2e%2e/..": "/ui/", "javascript:alert(1)": "/ui/", "/uix": "/ui/", "/ui/" + strings.Repeat("a", 600): "/ui/",
 	} {
 		if got := page(next); got != want {
 			t.Errorf("%q leads to %q, want %q", next, got, want)

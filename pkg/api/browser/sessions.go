@@ -194,7 +194,8 @@ func (s *Sessions) Begin(c *fiber.Ctx) error {
 		return err
 	}
 	var given session.Credentials
-	if len(c.Body()) > maxBody || json.Unmarshal(c.Body(), &given) != nil {
+	body := c.Request().Body() // as sent: c.Body would decompress
+	if len(body) > maxBody || json.Unmarshal(body, &given) != nil {
 		return errBody
 	}
 	one, value, err := s.Manager.Begin(c.UserContext(), given, peer(c))
@@ -211,18 +212,15 @@ func (s *Sessions) Begin(c *fiber.Ctx) error {
 }
 
 // End serves DELETE /session: it ends the session of the request, or with all=true all sessions
-// of the user, on all pods.
+// of the user, on all pods. The handler comes after the authentication of the request.
 func (s *Sessions) End(c *fiber.Ctx, all bool) error {
 	if s == nil {
 		return errOff
 	}
-	if _, ok, err := s.Of(c); err != nil || !ok {
-		if err == nil {
-			err = errNone
-		}
-		return err
+	one, ok := c.Locals(sessionKey).(session.Session)
+	if !ok { // or the header of the authentication method counts
+		return errNone
 	}
-	one, _ := c.Locals(sessionKey).(session.Session)
 	if err := s.Manager.End(c.UserContext(), one, all); err != nil {
 		return err
 	}
@@ -258,7 +256,8 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 	var one session.Session
 	var value, next string
 	if err == nil {
-		one, value, next, err = s.Manager.FinishOIDC(c.UserContext(), cookie, c.Query("state"), c.Query("code"))
+		given := session.Callback{State: c.Query("state"), Code: c.Query("code"), Error: c.Query("error"), Description: c.Query("error_description")}
+		one, value, next, err = s.Manager.FinishOIDC(c.UserContext(), cookie, given, peer(c))
 	}
 	s.setCookie(c, loginCookie, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
 	if err != nil {

@@ -1,0 +1,342 @@
+package auth_test
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/session"
+	"k8s-cli/pkg/task"
+)
+
+const (
+	origin        = "https://k8s.example"
+	sessionCookie = "__Host-k8s-cli-session"
+	pendingCookie = "__Host-k8s-cli-login"
+)
+
+// store is the store of a pod on which no session has ended.
+type store struct{}
+
+func (store) Session(string, string, uint64) (string, uint64, bool) { return "log", 1, false }
+
+// newSite returns the sessions of a server that trusts the issuer.
+func newSite(t *testing.T, i *auth.Issuer, change func(*auth.OIDCConfig)) *fiber.App {
+	t.Helper()
+	config := auth.OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", UserClaim: "email"}
+	if change != nil {
+		change(&config)
+	}
+	method, err := auth.NewOIDC(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := seal.New([]byte(strings.Repeat("k", seal.MinKeyBytes)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := task.Login{By: "oidc", Issuer: i.URL, ClientID: "k8s-cli"}
+	s := &browser.Sessions{Login: login, Manager: session.New(session.Config{
+		Login: login, Auth: auth.New(method, task.Admins{"root@example.com", "group:ops"}), OIDC: method, Box: box, Store: store{},
+	})}
+	s.Identify = func(c *fiber.Ctx) (task.Identity, error) {
+		who, ok, err := s.Of(c)
+		if err == nil && !ok {
+			err = task.ErrUnauthorized
+		}
+		return who, err
+	}
+	app := fiber.New()
+	app.Get("/session", s.Show)
+	app.Get("/session/oidc/start", s.StartOIDC)
+	app.Get("/session/oidc/callback", s.FinishOIDC)
+	return app
+}
+
+// A visitor is a browser that visits a site over HTTPS.
+type visitor struct {
+	*testing.T
+	site    *fiber.App
+	cookies http.CookieJar
+}
+
+func visit(t *testing.T, site *fiber.App) visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return visitor{t, site, jar}
+}
+
+// get sends a request to the site, and returns the response with its body.
+func (v visitor) get(address string) (*http.Response, string) {
+	v.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		v.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, at.RequestURI(), nil)
+	r.Host = at.Host
+	for _, cookie := range v.cookies.Cookies(at) {
+		r.AddCookie(cookie)
+	}
+	response, err := v.site.Test(r, -1)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.cookies.SetCookies(at, response.Cookies())
+	return response, string(body)
+}
+
+// login begins a login, and returns the address at which the browser comes back.
+func (v visitor) login(next string) string {
+	v.Helper()
+	response, body := v.get(origin + "/session/oidc/start?next=" + url.QueryEscape(next))
+	at, err := response.Location()
+	if err != nil || response.StatusCode != http.StatusSeeOther {
+		v.Fatalf("start: %s %s, %v", response.Status, body, err)
+	}
+	direct := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	issuer, err := direct.Get(at.String())
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer issuer.Body.Close()
+	back, err := issuer.Location()
+	if err != nil || back.Scheme+"://"+back.Host+back.Path != origin+"/session/oidc/callback" {
+		v.Fatalf("the issuer answered %s: %v, %v", issuer.Status, back, err)
+	}
+	return back.String()
+}
+
+// finish opens the address at which the browser comes back, and returns the next page.
+func (v visitor) finish(back string) (next string) {
+	v.Helper()
+	response, body := v.get(back)
+	_, after, found := strings.Cut(body, `content="0;url=`)
+	next, _, ok := strings.Cut(after, `"`)
+	if response.StatusCode != http.StatusOK || !found || !ok || strings.Count(body, "<a ") != 1 || strings.ContainsAny(next, "<>'") || !strings.HasPrefix(next, "/ui/") ||
+		!strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'") || response.Header.Get("Referrer-Policy") != "no-referrer" {
+		v.Fatalf("callback: %s %v %s", response.Status, response.Header, body)
+	}
+	return html.UnescapeString(next)
+}
+
+// user describes the user of the session of the browser.
+func (v visitor) user() string {
+	v.Helper()
+	_, body := v.get(origin + "/session")
+	return strings.TrimSuffix(strings.SplitN(body, `"login"`, 2)[0], ",")
+}
+
+// wantRefused finishes a login that must not give a session, and whose text must be on the page.
+func (v visitor) wantRefused(what, back, text string) {
+	v.Helper()
+	next, err := url.Parse(v.finish(back))
+	if err != nil || next.Path != "/ui/login" || !strings.Contains(next.Query().Get("error"), text) {
+		v.Errorf("%s leads to %s, %v; want %q", what, next, err, text)
+	}
+	if got := v.user(); got != "{" {
+		v.Errorf("%s: the session of %s", what, got)
+	}
+	if v.cookie(pendingCookie) != nil {
+		v.Errorf("%s: the login goes on", what)
+	}
+}
+
+func (v visitor) cookie(name string) *http.Cookie {
+	at, _ := url.Parse(origin)
+	for _, c := range v.cookies.Cookies(at) {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// plant sets a cookie, as an attacker who controls the browser or reads its disk could.
+func (v visitor) plant(c *http.Cookie) {
+	at, _ := url.Parse(origin)
+	v.cookies.SetCookies(at, []*http.Cookie{{Name: c.Name, Value: c.Value, Path: "/", Secure: true}})
+}
+
+const late = "began in another browser"
+
+var ann = map[string]any{"email": "ann@example.com", "email_verified": true, "groups": []string{"ops"}}
+
+func TestLoginOfABrowser(t *testing.T) {
+	i := auth.NewIssuer(t)
+	site := newSite(t, i, nil)
+	i.Next(ann, nil, nil)
+	v := visit(t, site)
+	back := v.login("/ui/tasks/a?x=1&y=%20")
+	pending := v.cookie(pendingCookie)
+	response, _ := visitor{t, site, v.cookies}.get(origin + "/session/oidc/start")
+	if set := response.Header.Get("Set-Cookie"); !strings.HasPrefix(set, pendingCookie+"=") || !strings.Contains(set, "; path=/; HttpOnly; secure; SameSite=Lax") {
+		t.Errorf("cookie of a login: %s", set)
+	}
+	v.plant(pending)
+	if next := v.finish(back); next != "/ui/tasks/a?x=1&y=%20" {
+		t.Errorf("after the login comes %s", next)
+	}
+	if got := v.user(); !strings.Contains(got, `"user":"ann@example.com","groups":["ops"],"admin":true`) || !strings.Contains(got, `"by":"session"`) {
+		t.Errorf("the session of %s", got)
+	}
+	ended := v.cookie(sessionCookie)
+	if strings.Contains(ended.Value, "ann") || v.cookie(pendingCookie) != nil {
+		t.Errorf("cookies: %+v", ended)
+	}
+
+	// The callback of a login works once, also for a thief of the cookie.
+	visit(t, site).wantRefused("a callback without a login", back, late)
+	thief := visit(t, site)
+	thief.plant(pending)
+	thief.wantRefused("a replayed callback", back, "invalid_grant")
+	again := visit(t, site)
+	again.plant(&http.Cookie{Name: sessionCookie, Value: pending.Value})
+	if got := again.user(); got != "{" {
+		t.Errorf("the cookie of a login as the cookie of a session: %s", got)
+	}
+}
+
+func TestCallbacksOfOtherLogins(t *testing.T) {
+	i := auth.NewIssuer(t)
+	site := newSite(t, i, nil)
+	i.Next(ann, nil, nil)
+	with := func(address, name, value string) string {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		q.Set(name, value)
+		u.RawQuery = q.Encode()
+		return u.String()
+	}
+	attacker, v := visit(t, site), visit(t, site)
+	theirs := attacker.login("/ui/")
+	v.login("/ui/")
+	v.wantRefused("the callback of another browser", theirs, late)
+
+	v = visit(t, site)
+	v.wantRefused("no state", with(v.login("/ui/"), "state", ""), late)
+	v = visit(t, site)
+	v.wantRefused("another state", with(v.login("/ui/"), "state", strings.Repeat("A", 26)), late)
+	v = visit(t, site)
+	u, _ := url.Parse(theirs)
+	v.wantRefused("the code of another login", with(v.login("/ui/"), "code", u.Query().Get("code")), "invalid_grant")
+	v = visit(t, site)
+	v.wantRefused("no code", with(v.login("/ui/"), "code", ""), "invalid_grant")
+
+	// The page shows an error only if it is of the login of this browser, and as text.
+	const markup = `<script>alert(1)</script>"'&`
+	v.wantRefused("an error of nobody's login", origin+"/session/oidc/callback?error=x&error_description="+url.QueryEscape(markup), late)
+	i.Next(ann, url.Values{"error": {"access_denied"}, "error_description": {markup}}, nil)
+	v = visit(t, site)
+	v.wantRefused("an error of the issuer", v.login("/ui/"), `rejected the login ("access_denied": "<script>alert(1)</script>\"'&")`)
+
+	v = visit(t, site)
+	i.Next(ann, nil, nil)
+	back := v.login("/ui/")
+	changed := *v.cookie(pendingCookie)
+	changed.Value = changed.Value[:len(changed.Value)-1] + map[bool]string{true: "B", false: "A"}[strings.HasSuffix(changed.Value, "A")]
+	v.plant(&changed)
+	v.wantRefused("a changed cookie", back, late)
+	v = visit(t, newSite(t, i, func(c *auth.OIDCConfig) { c.UserClaim = "sub" }))
+	v.plant(attacker.cookie(pendingCookie))
+	v.wantRefused("a login at a server with another configuration", theirs, late)
+}
+
+func TestTokensOfLogins(t *testing.T) {
+	i := auth.NewIssuer(t)
+	site := newSite(t, i, nil)
+	for what, tt := range map[string]struct {
+		claims map[string]any
+		text   string
+	}{
+		"the token of another login":           {map[string]any{"email": "ann@example.com", "nonce": "x"}, "another login"},
+		"a token without nonce":                {map[string]any{"email": "ann@example.com", "nonce": ""}, "another login"},
+		"the token of another client":          {map[string]any{"email": "ann@example.com", "aud": "grafana"}, "audience"},
+		"an address that somebody else enters": {map[string]any{"email": "root@example.com", "email_verified": false}, "not verified"},
+		"a name with a line break":             {map[string]any{"email": "a\nSet-Cookie: x=y"}, "control characters"},
+	} {
+		i.Next(tt.claims, nil, nil)
+		v := visit(t, site)
+		v.wantRefused(what, v.login("/ui/"), tt.text)
+	}
+	i.Next(map[string]any{"email": "root@example.com"}, nil, nil)
+	v := visit(t, site)
+	v.finish(v.login("/ui/"))
+	if got := v.user(); !strings.Contains(got, `"user":"root@example.com"`) || strings.Contains(got, "admin") {
+		t.Errorf("an administrator whose address nobody verified: %s", got)
+	}
+	strict := newSite(t, i, func(c *auth.OIDCConfig) { c.RequireVerified = true })
+	v = visit(t, strict)
+	v.wantRefused("the same with --oidc-require-verified-email", v.login("/ui/"), "not verified")
+
+	// The session of a user by one claim is not a session by another claim.
+	i.Next(ann, nil, nil)
+	v = visit(t, site)
+	v.finish(v.login("/ui/"))
+	other := visit(t, newSite(t, i, func(c *auth.OIDCConfig) { c.UserClaim = "sub" }))
+	other.plant(v.cookie(sessionCookie))
+	if got := other.user(); got != "{" {
+		t.Errorf("after another --oidc-user-claim: %s", got)
+	}
+}
+
+func TestPagesAfterLogin(t *testing.T) {
+	i := auth.NewIssuer(t)
+	site := newSite(t, i, nil)
+	i.Next(ann, nil, nil)
+	for next, want := range map[string]string{
+		"": "/ui/", "//evil": "/ui/", `/\evil`: "/ui/", "https://evil/ui/": "/ui/", "https:/ui/": "/ui/", "/ui/../x": "/ui/", "/ui/%2e%2e/x": "/ui/", "/ui/..%2Fx": "/ui/",
+		"/ui/./..": "/ui/", "/ui/%zz": "/ui/", "/ui/%2F/evil": "/ui/", "/ui/x;url=https://evil": "/ui/", "/ui/" + strings.Repeat("a", 3000): "/ui/",
+		"/ui/tasks?q=a..b%2F..": "/ui/tasks?q=a..b%2F..", "/ui/tasks/": "/ui/tasks/", "/ui/a%20b#c": "/ui/a%20b#c",
+	} {
+		v := visit(t, site)
+		if got := v.finish(v.login(next)); got != want {
+			t.Errorf("%q leads to %q, want %q", next, got, want)
+		}
+		if !strings.Contains(v.user(), "ann@example.com") {
+			t.Errorf("%q: no session", next)
+		}
+	}
+}
+
+// Without HTTPS, only a browser on the machine of the server can log in.
+func TestCookiesOfALoginOnLoopback(t *testing.T) {
+	i := auth.NewIssuer(t)
+	i.Next(ann, nil, nil)
+	site := newSite(t, i, nil)
+	for address, secure := range map[string]bool{
+		"http://localhost:46590": false, "http://127.0.0.1": false, "http://[::1]:8080": false, "http://k8s.example": true, "http://localhost.evil": true, "http://10.0.0.1": true,
+	} {
+		response, _ := visit(t, site).get(address + "/session/oidc/start")
+		set := response.Header.Get("Set-Cookie")
+		to, err := response.Location()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.HasPrefix(set, "__Host-") && strings.Contains(set, "; secure"); got != secure || secure != strings.HasPrefix(to.Query().Get("redirect_uri"), "https://") ||
+			!secure && strings.Contains(set, "secure") || !strings.Contains(set, "HttpOnly") {
+			t.Errorf("%s: %s, to %s", address, set, to)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/oauth2"
+
+	"k8s-cli/pkg/task"
+)
+
+// An Issuer is an issuer for the tests of browsers.
+type Issuer = issuer
+
+// NewIssuer returns an issuer that ends with the test.
+func NewIssuer(t testing.TB) *Issuer { return newIssuer(t) }
+
+// logins are the logins of browsers at an issuer. All fields except open are the choice of a test.
+type logins struct {
+	open map[string]url.Values // the parameters of each authorization request, by code
+
+	claims map[string]any // of the next ID tokens, besides the nonce
+	refuse url.Values     // what the browser brings back in place of a code
+	token  http.HandlerFunc
+}
+
+// Next sets the claims of the next ID tokens, what a browser brings back in place of a code, and
+// the handler in place of the token endpoint.
+func (i *issuer) Next(claims map[string]any, refuse url.Values, token http.HandlerFunc) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins = logins{map[string]url.Values{}, claims, refuse, token}
+}
+
+// authorize is the page at which a browser logs in. It sends the browser back at once.
+func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	back, err := url.Parse(q.Get("redirect_uri"))
+	for name, want := range map[string]string{"response_type": "code", "client_id": "k8s-cli", "code_challenge_method": "S256", "scope": "openid profile email groups"} {
+		if q.Get(name) != want || err != nil || len(q["state"]) != 1 || len(q.Get("state")) < 20 || len(q.Get("nonce")) < 20 || len(q.Get("code_challenge")) != 43 {
+			http.Error(w, "this is no authorization request", http.StatusBadRequest)
+			return
+		}
+	}
+	code := rand.Text()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins.open[code] = q
+	says := url.Values{"code": {code}}
+	if i.logins.refuse != nil {
+		says = maps.Clone(i.logins.refuse)
+	}
+	says.Set("state", q.Get("state"))
+	back.RawQuery = says.Encode()
+	http.Redirect(w, r, back.String(), http.StatusFound)
+}
+
+// exchange is the token endpoint. A code is valid once, with the verifier of its login.
+func (i *issuer) exchange(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.logins.token != nil {
+		i.logins.token(w, r)
+		return
+	}
+	login := i.logins.open[r.FormValue("code")]
+	delete(i.logins.open, r.FormValue("code"))
+	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	w.Header().Set("Content-Type", "application/json")
+	if login == nil || r.FormValue("grant_type") != "authorization_code" || r.FormValue("client_id") != "k8s-cli" || r.FormValue("redirect_uri") != login.Get("redirect_uri") ||
+		base64.RawURLEncoding.EncodeToString(sum[:]) != login.Get("code_challenge") {
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_grant"})
+		return
+	}
+	claims := map[string]any{"nonce": login.Get("nonce")}
+	maps.Copy(claims, i.logins.claims)
+	_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "a", "token_type": "bearer", "id_token": i.token(claims)})
+}
+
+// authorized returns the code of a login.
+func (i *issuer) authorized(o *OIDC, f CodeFlow) string {
+	i.t.Helper()
+	at, err := o.AuthCodeURL(i.t.Context(), f)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	direct := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := direct.Get(at)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	back, err := response.Location()
+	if err != nil || !strings.HasPrefix(back.String(), f.Redirect+"?") || back.Query().Get("state") != f.State {
+		i.t.Fatalf("the issuer answered %s: %v, %v", response.Status, back, err)
+	}
+	return back.Query().Get("code")
+}
+
+// newFlow returns a login at an issuer.
+func newFlow() CodeFlow {
+	return CodeFlow{Redirect: "https://k8s.example/back", State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
+}
+
+func TestCodeFlow(t *testing.T) {
+	i := newIssuer(t)
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("again") {
+			t.Error("the code went to another URL")
+		}
+		http.Redirect(w, r, "/token?again", http.StatusTemporaryRedirect)
+	}
+	says := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*CodeFlow)
+		claims map[string]any
+		token  http.HandlerFunc
+		kind   error
+		text   string
+	}{
+		"right":              {},
+		"another verifier":   {change: func(f *CodeFlow) { f.Verifier = oauth2.GenerateVerifier() }, kind: task.ErrUnauthorized, text: `"invalid_grant"`},
+		"another server":     {change: func(f *CodeFlow) { f.Redirect = "https://evil.example/back" }, kind: task.ErrUnauthorized, text: `"invalid_grant"`},
+		"another nonce":      {claims: map[string]any{"nonce": rand.Text()}, kind: task.ErrUnauthorized, text: "for another login"},
+		"no nonce":           {claims: map[string]any{"nonce": nil}, kind: task.ErrUnauthorized, text: "for another login"},
+		"another audience":   {claims: map[string]any{"aud": "grafana"}, kind: task.ErrUnauthorized, text: "audience"},
+		"another issuer":     {claims: map[string]any{"iss": "https://evil.example"}, kind: task.ErrUnauthorized, text: "issue"},
+		"expired":            {claims: map[string]any{"exp": 1}, kind: task.ErrUnauthorized, text: "expired"},
+		"no ID token":        {token: says(200, `{"access_token":"a"}`), kind: task.ErrUnavailable, text: "no ID token"},
+		"no response":        {token: says(200, `secret`), kind: task.ErrUnavailable, text: "cannot complete"},
+		"an outage":          {token: says(503, `secret`), kind: task.ErrUnavailable, text: "503"},
+		"a redirect":         {token: elsewhere, kind: task.ErrUnavailable, text: "307"},
+		"an error with text": {token: says(400, `{"error":"x\u001b[31m","error_description":"<b>secr\u202eet</b>"}`), kind: task.ErrUnauthorized, text: `("x\x1b[31m": "<b>secr\u202eet</b>")`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i.Next(tt.claims, nil, tt.token)
+			f := newFlow()
+			code := i.authorized(o, f)
+			if tt.change != nil {
+				tt.change(&f)
+			}
+			p, _, err := o.Exchange(t.Context(), netip.Addr{}, f, code)
+			if !errors.Is(err, tt.kind) || tt.kind != nil && (!strings.Contains(err.Error(), tt.text) || strings.Contains(err.Error(), "secret") || p.User != "") {
+				t.Errorf("%+v, %v", p, err)
+			}
+			if tt.kind != nil {
+				return
+			}
+			if p.User != "1234" {
+				t.Errorf("the login of %q", p.User)
+			}
+			if p, _, err := o.Exchange(t.Context(), netip.Addr{}, f, code); !errors.Is(err, task.ErrUnauthorized) {
+				t.Errorf("the same code again: %+v, %v", p, err)
+			}
+		})
+	}
+}
+
+// Codes that nobody issued cause few requests to the issuer.
+func TestWrongCodesAreLimited(t *testing.T) {
+	i := newIssuer(t)
+	asked := 0
+	i.Next(nil, nil, func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(http.StatusBadRequest)
+	})
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := 0
+	for range 10 * peerBurst {
+		if _, _, err := o.Exchange(t.Context(), netip.MustParseAddr("10.1.2.3"), newFlow(), "x"); errors.Is(err, task.ErrTooMany) {
+			limited++
+		}
+	}
+	if limited == 0 || asked+limited != 10*peerBurst {
+		t.Errorf("%d requests to the issuer, %d rejected", asked, limited)
+	}
+}
+
+// An issuer without a page for logins does not lead browsers in a circle.
+func TestIssuerWithoutCodeFlow(t *testing.T) {
+	var at string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": at, "jwks_uri": at + "/keys", "token_endpoint": at})
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	at = s.URL
+	o, err := NewOIDC(OIDCConfig{Issuer: at, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if url, err := o.AuthCodeURL(t.Context(), newFlow()); !errors.Is(err, task.ErrForbidden) {
+		t.Errorf("leads to %q, %v", url, err)
+	}
+}
