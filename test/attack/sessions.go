@@ -10,8 +10,6 @@ import (
 // sessionAttacks use the cookies of browsers: planted, changed, of another server, of another
 // origin, and too large.
 func sessionAttacks() (all []attack) {
-	const login = `{"token":"%s"}`
-	page := []string{"X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin"}
 	for _, tt := range []struct {
 		name   string
 		method string
@@ -20,7 +18,6 @@ func sessionAttacks() (all []attack) {
 		header []string
 		right  want
 	}{
-		{"its owner", "GET", "/whoami", own, nil, showing(works, `"user":"ann"`)},
 		{"a changed byte", "GET", "/whoami", func(anns, _ string) string { return swapped(anns, 40) }, nil, unauthorized},
 		{"a changed first byte", "GET", "/whoami", func(anns, _ string) string { return swapped(anns, len("k8s-cli-session=")) }, nil, unauthorized},
 		{"a shorter cookie", "GET", "/whoami", func(anns, _ string) string { return anns[:len(anns)-8] }, nil, unauthorized},
@@ -40,23 +37,35 @@ func sessionAttacks() (all []attack) {
 	} {
 		header := tt.header
 		if header == nil {
-			header = page
+			header = ofPage
 		}
-		all = append(all, scene(tt.name, tt.right.text, func(ctx context.Context, w *environment) error {
-			s, cookies, err := w.sessions(ctx, byToken, login, page)
-			if err != nil {
-				return err
-			}
-			a := s.send(ctx, request{method: tt.method, path: tt.path, header: append([]string{"Cookie", tt.cookie(cookies[0], cookies[1])}, header...)})
-			if !tt.right.holds(a) {
-				return fmt.Errorf("%s", a)
-			}
-			return nil
-		}))
+		all = append(all, bySession(tt.name, request{method: tt.method, path: tt.path, header: header}, tt.cookie, tt.right))
 	}
 	return append(all,
-		scene("the session of a server that trusts names", unauthorized.text, foreignSession(login, page)),
-		scene("a planted session", "a session of the user who logged in", plantedSession(login, page)))
+		scene("the session of a server that trusts names", unauthorized.text, foreignSession),
+		control(bySession("its owner", request{method: "GET", path: "/whoami", header: ofPage}, own, showing(works, `"user":"ann"`))),
+		control(scene("a planted session", "a session of the user who logged in", plantedSession)))
+}
+
+// ofPage are the headers of a request of a page.
+var ofPage = []string{"X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin"}
+
+const loginByToken = `{"token":"%s"}`
+
+// bySession sends a request with a cookie made of the cookies of ann and bob.
+func bySession(name string, r request, cookie func(anns, bobs string) string, right want) attack {
+	return scene(name, right.text, func(ctx context.Context, w *environment) error {
+		s, cookies, err := w.sessions(ctx, byToken, loginByToken)
+		if err != nil {
+			return err
+		}
+		sent := r
+		sent.header = append([]string{"Cookie", cookie(cookies[0], cookies[1])}, r.header...)
+		if a := s.send(ctx, sent); !right.holds(a) {
+			return fmt.Errorf("%s", a)
+		}
+		return nil
+	})
 }
 
 func own(anns, _ string) string { return anns }
@@ -73,7 +82,7 @@ func swapped(cookie string, at int) string {
 }
 
 // sessions returns the cookies of new sessions of ann and bob.
-func (w *environment) sessions(ctx context.Context, at mode, login string, page []string) (*server, []string, error) {
+func (w *environment) sessions(ctx context.Context, at mode, login string) (*server, []string, error) {
 	s, err := w.serve(ctx, at)
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +93,7 @@ func (w *environment) sessions(ctx context.Context, at mode, login string, page 
 		if at == byToken {
 			credential = tokenOf(user)
 		}
-		cookie, a := s.logIn(ctx, fmt.Sprintf(login, credential), page)
+		cookie, a := s.logIn(ctx, fmt.Sprintf(login, credential))
 		if a.code != 200 {
 			return nil, nil, fmt.Errorf("log in: %s", a)
 		}
@@ -93,44 +102,41 @@ func (w *environment) sessions(ctx context.Context, at mode, login string, page 
 	return s, cookies, nil
 }
 
-func (s *server) logIn(ctx context.Context, body string, header []string) (string, answer) {
-	a := s.send(ctx, request{method: "POST", path: "/session", body: body, header: append([]string{"Content-Type", "application/json"}, header...)})
+func (s *server) logIn(ctx context.Context, body string, header ...string) (string, answer) {
+	header = slices.Concat(header, ofPage, []string{"Content-Type", "application/json"})
+	a := s.send(ctx, request{method: "POST", path: "/session", body: body, header: header})
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
 	return cookie, a
 }
 
 // foreignSession uses a session of a server that trusts names at a server that requires tokens.
-func foreignSession(login string, page []string) func(context.Context, *environment) error {
-	return func(ctx context.Context, w *environment) error {
-		_, cookies, err := w.sessions(ctx, byHeader, `{"user":"%s"}`, page)
-		if err != nil {
-			return err
-		}
-		s, _, err := w.sessions(ctx, byToken, login, page)
-		if err != nil {
-			return err
-		}
-		if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookies[0]}, page...)}); !unauthorized.holds(a) {
-			return fmt.Errorf("%s", a)
-		}
-		return nil
+func foreignSession(ctx context.Context, w *environment) error {
+	_, cookies, err := w.sessions(ctx, byHeader, `{"user":"%s"}`)
+	if err != nil {
+		return err
 	}
+	s, _, err := w.sessions(ctx, byToken, loginByToken)
+	if err != nil {
+		return err
+	}
+	if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookies[0]}, ofPage...)}); !unauthorized.holds(a) {
+		return fmt.Errorf("%s", a)
+	}
+	return nil
 }
 
 // plantedSession plants a session of bob in the browser of ann, who then logs in.
-func plantedSession(login string, page []string) func(context.Context, *environment) error {
-	return func(ctx context.Context, w *environment) error {
-		s, cookies, err := w.sessions(ctx, byToken, login, page)
-		if err != nil {
-			return err
-		}
-		cookie, a := s.logIn(ctx, fmt.Sprintf(login, tokenOf("ann")), append([]string{"Cookie", cookies[1]}, page...))
-		if a.code != 200 || slices.Contains(cookies, cookie) {
-			return fmt.Errorf("a session that existed before the login: %s", a)
-		}
-		if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookie}, page...)}); !showing(works, `"user":"ann"`).holds(a) {
-			return fmt.Errorf("%s", a)
-		}
-		return nil
+func plantedSession(ctx context.Context, w *environment) error {
+	s, cookies, err := w.sessions(ctx, byToken, loginByToken)
+	if err != nil {
+		return err
 	}
+	cookie, a := s.logIn(ctx, fmt.Sprintf(loginByToken, tokenOf("ann")), "Cookie", cookies[1])
+	if a.code != 200 || slices.Contains(cookies, cookie) {
+		return fmt.Errorf("a session that existed before the login: %s", a)
+	}
+	if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookie}, ofPage...)}); !showing(works, `"user":"ann"`).holds(a) {
+		return fmt.Errorf("%s", a)
+	}
+	return nil
 }
