@@ -185,14 +185,14 @@ func TestLoginOfABrowser(t *testing.T) {
 	site := newSite(t, i, nil)
 	i.Next(ann, nil, nil)
 	v := visit(t, site)
-	back := v.login("/ui/tasks/a?x=1&y=%20")
+	back := v.login("/ui/tasks/a?x=1&copy=%20")
 	pending := v.cookie(pendingCookie)
 	response, _ := visitor{t, site, v.cookies}.get(origin + "/session/oidc/start")
 	if set := response.Header.Get("Set-Cookie"); !strings.HasPrefix(set, pendingCookie+"=") || !strings.Contains(set, "; path=/; HttpOnly; secure; SameSite=Lax") {
 		t.Errorf("cookie of a login: %s", set)
 	}
 	v.plant(pending)
-	if next := v.finish(back); next != "/ui/tasks/a?x=1&y=%20" {
+	if next := v.finish(back); next != "/ui/tasks/a?x=1&copy=%20" {
 		t.Errorf("after the login comes %s", next)
 	}
 	if got := v.user(); !strings.Contains(got, `"user":"ann@example.com","groups":["ops"],"admin":true`) || !strings.Contains(got, `"by":"session"`) {
@@ -317,6 +317,18 @@ func TestPagesAfterLogin(t *testing.T) {
 		if !strings.Contains(v.user(), "ann@example.com") {
 			t.Errorf("%q: no session", next)
 		}
+	}
+}
+
+// If the issuer does not answer, the browser shows the login page and not an error of the API.
+func TestLoginWithoutIssuer(t *testing.T) {
+	i := auth.NewIssuer(t)
+	site := newSite(t, i, nil)
+	i.Close()
+	response, body := visit(t, site).get(origin + "/session/oidc/start")
+	at, err := response.Location()
+	if err != nil || at.Path != "/ui/login" || !strings.Contains(at.Query().Get("error"), "cannot be located") || len(response.Cookies()) > 0 {
+		t.Errorf("%s %v %s, %v", response.Status, response.Header, body, err)
 	}
 }
 

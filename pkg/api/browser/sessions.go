@@ -238,12 +238,18 @@ func (s *Sessions) StartOIDC(c *fiber.Ctx) error {
 		scheme = "https://"
 	}
 	address, cookie, err := s.Manager.StartOIDC(c.UserContext(), scheme+string(c.Request().Header.Host())+callback, c.Query("next"))
-	if err != nil {
+	switch {
+	case err != nil && s.Manager.OIDC != nil:
+		return c.Redirect(failedLogin(err), fiber.StatusSeeOther)
+	case err != nil:
 		return err
 	}
 	s.setCookie(c, loginCookie, cookie, time.Now().Add(session.LoginTime), fiber.CookieSameSiteLaxMode)
 	return c.Redirect(address, fiber.StatusSeeOther)
 }
+
+// failedLogin returns the address of the login page with the text of an error.
+func failedLogin(err error) string { return loginPage + "?error=" + url.QueryEscape(err.Error()) }
 
 // FinishOIDC serves the page to which the issuer leads the browser back. The response is a page
 // and not a redirect: after a redirect that began at the issuer, the browser would not send the
@@ -261,7 +267,7 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 	}
 	s.setCookie(c, loginCookie, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
 	if err != nil {
-		next = loginPage + "?error=" + url.QueryEscape(err.Error())
+		next = failedLogin(err)
 	} else {
 		s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
 	}
