@@ -135,6 +135,11 @@ func (v visitor) finish(back string) (next string) {
 		!strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'") || response.Header.Get("Referrer-Policy") != "no-referrer" {
 		v.Fatalf("callback: %s %v %s", response.Status, response.Header, body)
 	}
+	for _, set := range response.Header.Values("Set-Cookie") {
+		if strings.HasPrefix(set, sessionCookie) && !strings.HasSuffix(set, "; path=/; HttpOnly; secure; SameSite=Strict") {
+			v.Errorf("the cookie of the session: %s", set)
+		}
+	}
 	return html.UnescapeString(next)
 }
 
