@@ -105,7 +105,7 @@ func (s *logStream) CheckCapacity() error {
 	return s.checkDisk()
 }
 
-// check returns nil if the log may grow by size bytes without becoming fuller than share.
+// check returns nil if the log, with size more bytes, is not fuller than share.
 func (c *capacity) check(size int64, share float64) error {
 	bytes, limit := c.bytes.Load(), c.limit.Load()
 	if limit <= 0 || float64(bytes+size) < share*float64(limit) || share == 1 {

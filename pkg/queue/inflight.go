@@ -34,12 +34,12 @@ func (b *batch) markSent() bool {
 	return len(b.calls) > 0
 }
 
-// rejectBeyondCapacity removes the calls from b for which the log has no space left beside the
-// entries that are in flight.
+// rejectBeyondCapacity removes the calls from b that the log does not accept, because the log
+// is too full with the entries that are in flight and the calls before.
 func (w *writer) rejectBeyondCapacity(b *batch) {
 	size := w.inflightBytes()
 	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool {
-		if err := w.capacity.check(size+int64(k.size), k.share); err != nil {
+		if err := w.capacity.check(size, k.share); err != nil {
 			k.done <- outcome{err: err}
 			return true
 		}
