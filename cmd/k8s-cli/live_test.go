@@ -73,8 +73,8 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 		t.Errorf("a request asked for %d tasks", largest.Load())
 	}
 	text := out.String()
-	if !strings.HasPrefix(text, "\x1b[?25lTask ID") || !strings.HasSuffix(text, "\x1b[?25h") {
-		t.Errorf("the cursor is not hidden and shown again: %q", text)
+	if !strings.HasPrefix(text, "\x1b[?25lTask ID") || !strings.HasSuffix(text, "\n\x1b[?25h") {
+		t.Errorf("the cursor is not hidden, and shown again in a new line: %q", text)
 	}
 	if strings.Count(text, "task0119") > int(requests.Load())+seconds+1 {
 		t.Errorf("%d frames for %d requests", strings.Count(text, "task0119"), requests.Load())

@@ -4,6 +4,7 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/signal"
 	"strings"
 	"sync"
@@ -58,6 +59,7 @@ func (l List) Run(ctx context.Context, c *client.Client, p *console.Console) err
 	end()
 	events.Wait()
 	if ctx.Err() != nil {
+		fmt.Fprintln(p.Out) // ends the line in which the terminal shows ^C
 		return exit.Silent(exit.Interrupted)
 	}
 	return err
