@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -115,7 +115,7 @@ $(ACTIONLINT):
 	@GOBIN=$(dir $@) go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
 
 unit: $(HELM) ## run the tests that need no cluster
-	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/testkit ./test/ui/serve
+	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/demo ./test/testkit ./test/ui/serve
 	go -C deploy/local test -race ./...
 	go -C deploy/image test -race ./...
 	K8S_CLI_TEST_HELM=$(HELM) go -C deploy/release test ./...
@@ -167,6 +167,9 @@ ui-test: ## test the pages with full sizes and print times: 100,000 tasks, 200 c
 
 screenshots: ## write the screenshots of docs/images
 	@deploy/ui.sh screenshots
+
+demo: build ## record the terminal session of README.md on a local cluster, or on the server K8S_CLI_API_URL=
+	@deploy/demo.sh
 
 attack: ## attack the server and the CLI in every mode and list successful attacks; ONLY=regexp, SHORT=1, VERBOSE=1
 	@deploy/attack.sh $(if $(ONLY),-only '$(ONLY)') $(if $(SHORT),-short) $(if $(VERBOSE),-v)

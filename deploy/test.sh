@@ -54,7 +54,7 @@ tests() {
   go -C deploy/image test -race -json ./... || true
   go -C deploy/release test -json ./... || true
   go -C deploy/vuln test -json ./... || true
-  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/mutate ./test/count ./test/testkit ./test/ui/serve || true
+  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/mutate ./test/count ./test/demo ./test/testkit ./test/ui/serve || true
   go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
   go test -race -count=1 -timeout 10m -json ./test/durability || true
   cluster down
