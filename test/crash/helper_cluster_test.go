@@ -28,6 +28,7 @@ type cluster struct {
 	mu      sync.Mutex
 	created map[string][]types.UID // by kind and name
 	live    map[string]bool        // by kind and name
+	removed map[string]bool        // by kind and name: the test deletes the object, and the server may create it again
 	resumed map[string]bool        // resumed Jobs of tasks with several nodes, by name
 	nodes   map[string]int         // number of Jobs ever created, by task
 	faults  []string
@@ -40,7 +41,7 @@ func join(t *testing.T) *cluster {
 	house.open(t, joined)
 	c := &cluster{
 		Interface: joined, namespace: joined.Namespace,
-		created: map[string][]types.UID{}, live: map[string]bool{}, resumed: map[string]bool{}, nodes: map[string]int{},
+		created: map[string][]types.UID{}, live: map[string]bool{}, removed: map[string]bool{}, resumed: map[string]bool{}, nodes: map[string]int{},
 	}
 	jobs, err := c.BatchV1().Jobs(c.namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -58,6 +59,13 @@ func join(t *testing.T) *cluster {
 	go c.record("service", services)
 	go c.record("claim", claims)
 	return c
+}
+
+// expectAgain allows that the server creates an object again, because the test deletes it.
+func (c *cluster) expectAgain(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.removed[name] = true
 }
 
 // record records the events of a watch until the test ends.
@@ -84,7 +92,7 @@ func (c *cluster) note(event watch.EventType, kind string, o metav1.Object) {
 			c.nodes[id]++
 		}
 		c.live[name] = true
-		if n := len(c.created[name]); n > 1 {
+		if n := len(c.created[name]); n > 1 && !c.removed[name] {
 			c.faults = append(c.faults, fmt.Sprintf("%s was created %d times", name, n))
 		}
 	case watch.Deleted:

@@ -304,7 +304,9 @@ func (s *scenario) loseClaim(name string) {
 		if strings.Contains(string(got), `"status":"`+task.VolumeLost+`"`) {
 			return "", true
 		}
-		err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), task.ClaimName(name, s.volumes[name]), metav1.DeleteOptions{})
+		claim := task.ClaimName(name, s.volumes[name])
+		s.expectAgain("claim " + claim) // the log may not contain the claim yet
+		err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(s.t.Context(), claim, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			s.t.Fatal(err)
 		}
