@@ -79,6 +79,9 @@ var exceptions = map[string]exception{
 	"make attack SHORT=1":                         {elsewhere: reasonTest},
 	"make bench ONLY='status|list' ROUNDS=3":      {elsewhere: reasonTest},
 	"go test ./pkg/cache -run '^$' -bench Fold":   {elsewhere: reasonTest},
+	"deploy/openapi.sh":                           {elsewhere: reasonTest},
+	"go test -count=1 ./test/openapi":             {elsewhere: reasonTest},
+	"K8S_CLI_TEST_KUBECONFIG=... K8S_CLI_TEST_BIN=... node --test --test-name-pattern='the log' short.test.mjs": {elsewhere: reasonTest},
 
 	// docs/events.md
 	"nats sub 'event.>'":                                      {until: `"task_id"`},
