@@ -106,9 +106,9 @@ func (s *logStream) CheckCapacity() error {
 }
 
 // check returns nil if the log, with size more bytes, is not fuller than share.
-func (c *capacity) check(size int64, share float64) error {
+func (c *capacity) check(size int, share float64) error {
 	bytes, limit := c.bytes.Load(), c.limit.Load()
-	if limit <= 0 || float64(bytes+size) < share*float64(limit) || share == 1 {
+	if limit <= 0 || float64(bytes+int64(size)) < share*float64(limit) || share == 1 {
 		return nil
 	}
 	accepts := "only stops and deletions are accepted"
@@ -116,6 +116,16 @@ func (c *capacity) check(size int64, share float64) error {
 		accepts = "no command is accepted until entries are removed"
 	}
 	return task.Error(problem.LogFull, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): %s, and nothing was stored; ask the administrator to free space", bytes>>20, limit>>20, accepts))
+}
+
+// mayBeHalfFull reports whether the log may be more than half full, if each entry up to end that
+// is not counted yet has the maximum size.
+func (c *capacity) mayBeHalfFull(end uint64) bool {
+	c.mu.Lock()
+	uncounted := max(end, c.seq) - c.seq
+	c.mu.Unlock()
+	limit := c.limit.Load()
+	return limit > 0 && float64(c.bytes.Load())+float64(uncounted)*maxEntry > float64(limit)/2
 }
 
 // entryLimit returns the size above which no further call is added to an entry.

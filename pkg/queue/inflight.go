@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -34,31 +35,33 @@ func (b *batch) markSent() bool {
 	return len(b.calls) > 0
 }
 
-// rejectBeyondCapacity removes the calls from b that the log does not accept, because the log
-// is too full with the entries that are in flight and the calls before.
-func (w *writer) rejectBeyondCapacity(b *batch) {
-	size := w.inflightBytes()
+// rejectBeyondCapacity removes the calls from b that the log is too full for. While the log may
+// be more than half full, the writer first waits until this pod has folded its own entries.
+// The pod then also knows the size of all earlier entries of other pods, so that each pod
+// exceeds a limit by one entry at most.
+func (w *writer) rejectBeyondCapacity(ctx context.Context, b *batch) error {
+	if w.capacity.mayBeHalfFull(w.end.Load()) {
+		if err := w.progress.Wait(ctx, w.hasFoldedAll); err != nil {
+			return err
+		}
+	}
+	size := 0
 	b.calls = slices.DeleteFunc(b.calls, func(k *call) bool {
 		if err := w.capacity.check(size, k.share); err != nil {
 			k.done <- outcome{err: err}
 			return true
 		}
-		size += int64(k.size)
+		size += k.size
 		return false
 	})
+	return nil
 }
 
-// inflightBytes returns the size of the entries that this pod has sent and not folded.
-func (w *writer) inflightBytes() int64 {
+// hasFoldedAll reports whether this pod has folded all entries that it has sent.
+func (w *writer) hasFoldedAll() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var size int64
-	for _, b := range w.inflight {
-		for _, k := range b.calls {
-			size += int64(k.size)
-		}
-	}
-	return size
+	return len(w.inflight) == 0
 }
 
 // isAbandoned reports whether every caller has left.

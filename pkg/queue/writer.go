@@ -193,7 +193,9 @@ func (w *writer) nextBatch(ctx context.Context, first *call) (b *batch, overflow
 // write stores b as one entry. write returns an error if ctx ends or the entry cannot be
 // encoded.
 func (w *writer) write(ctx context.Context, b *batch) error {
-	w.rejectBeyondCapacity(b)
+	if err := w.rejectBeyondCapacity(ctx, b); err != nil {
+		return err
+	}
 	if !b.markSent() {
 		return nil // no call is left
 	}
