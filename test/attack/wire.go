@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -79,7 +80,7 @@ func (s *server) send(ctx context.Context, r request) answer {
 	}
 	response, err := browser.Do(q)
 	if err != nil {
-		return answer{err: err}
+		return answer{err: err, closed: errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
