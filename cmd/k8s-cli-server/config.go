@@ -18,10 +18,11 @@ import (
 
 // config holds the settings from the command line and the environment.
 type config struct {
-	listen       string
-	kubeconfig   string
-	namespace    string
-	startTimeout time.Duration
+	listen        string
+	kubeconfig    string
+	namespace     string
+	startTimeout  time.Duration
+	leaseDuration time.Duration
 
 	natsURL      string
 	natsCreds    string
@@ -89,6 +90,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, in-cluster, ~/.kube/config)")
 	f.StringVar(&c.namespace, "namespace", "default", "namespace in which the server creates Jobs and PersistentVolumeClaims")
 	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "time to wait for NATS and the API server at startup")
+	f.DurationVar(&c.leaseDuration, "lease-duration", defaultLease, "time without a renewal of the Lease after which another pod becomes the leader, with --nats-url; a longer time suits a slow API server")
 
 	f.StringVar(&c.natsURL, "nats-url", "", "URLs of the external NATS, separated by commas (default: an embedded NATS server)")
 	f.StringVar(&c.natsCreds, "nats-creds", "", "credentials file for --nats-url")

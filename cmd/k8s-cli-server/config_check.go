@@ -97,6 +97,8 @@ func (c *config) checkLimits() error {
 		return usagef("--nats-replicas: %d must be between 1 and 5", c.natsReplicas)
 	case c.startTimeout <= 0:
 		return usagef("--start-timeout: %s must be greater than 0", c.startTimeout)
+	case c.leaseDuration < time.Second || c.leaseDuration > maxLease:
+		return usagef("--lease-duration: %s must be between 1s and %s", c.leaseDuration, maxLease)
 	}
 	return nil
 }

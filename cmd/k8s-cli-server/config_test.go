@@ -44,7 +44,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config{
-		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, natsReplicas: 1,
+		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, leaseDuration: 3 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
 		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, admission: admissionConfig{20000, 0, 1000}, identity: noIdentity, policy: policyConfig{literalClaims: "all"}, atOnce: defaultSlots, ui: "on", logFormat: "text", logLevel: "info",
 	}
@@ -85,7 +85,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 		"K8S_CLI_KEEP_LOGS": "512Ki", "K8S_CLI_KEEP_LOGS_TOTAL": "2G",
 		"K8S_CLI_ADVERTISE_URL": "https://h/k", "K8S_CLI_MAX_UPLOAD": "1Mi", "K8S_CLI_KEEP_UPLOADS": "2h",
 		"K8S_CLI_MAX_ACTIVE_JOBS": "30", "K8S_CLI_MAX_ACTIVE_JOBS_PER_USER": "20", "K8S_CLI_MAX_UNSCHEDULABLE_PODS": "10",
-		"K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
+		"K8S_CLI_LEASE_DURATION": "15s", "K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
 	}
 	c, err := parse(values)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	}
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
-		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
+		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, leaseDuration: 15 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
 		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, admission: admissionConfig{30, 20, 10}, identity: noIdentity, policy: policyConfig{literalClaims: "all"}, atOnce: defaultSlots, ui: "on", logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
@@ -134,6 +134,8 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"", "--max-gpus=-1", "--max-cpus and --max-gpus: 0 and -1 must both be at least 0"},
 		{"", "--nats-url=nats://n --nats-replicas=6", "--nats-replicas: 6 must be between 1 and 5"},
 		{"", "--start-timeout=0s", "--start-timeout: 0s must be greater than 0"},
+		{"", "--lease-duration=999ms", "--lease-duration: 999ms must be between 1s and 5m0s"},
+		{"", "--lease-duration=6m", "--lease-duration: 6m0s must be between 1s and 5m0s"},
 		{"", "--advertise-url=10.0.0.1:8000", `--advertise-url: "10.0.0.1:8000" is not http://HOST[:PORT]`},
 		{"", "--advertise-url=http://", `--advertise-url: "http://" is not http://HOST[:PORT]`},
 		{"", "--files-listen=:8001", "--files-listen requires --advertise-url"},

@@ -60,7 +60,6 @@ const (
 	userAgent  = "k8s-cli-server"
 	retryPause = 500 * time.Millisecond
 	answerWait = 5 * time.Second // for one attempt during the start
-	leaseWait  = time.Second     // for one request for the Lease; less than renewDeadline, so that a lost request is repeated in time
 )
 
 // connect connects to all dependencies, within --start-timeout.
@@ -214,7 +213,7 @@ func (d *dependencies) connectCluster(ctx context.Context, c config, logger *slo
 	settings.DisableCompression = true // compressing watch events costs both sides more time than sending them uncompressed
 	settings.Wrap(submit.StalenessGuard)
 	own := rest.CopyConfig(settings)
-	own.Timeout = leaseWait
+	own.Timeout = leaseTimeout(c.leaseDuration)
 	d.limiter = submit.NewConcurrencyLimiter()
 	settings.Wrap(d.limiter.RoundTripper) // the limiter wraps StalenessGuard, so that the guard checks the read point after the wait
 	if d.k8s, err = kubernetes.NewForConfig(settings); err != nil {

@@ -16,14 +16,14 @@ import (
 	"k8s-cli/pkg/crash"
 )
 
-// The durations let another pod lead within 5 s of the death of the leader: the other pod sees a
-// renewal at most 2.2 leaseRetry late, and tries to take the Lease at most 2.2 leaseRetry after
-// leaseDuration (client-go adds a random part of up to 1.2 to each pause).
 const (
-	leaseName     = "k8s-cli-server"
-	leaseDuration = 3 * time.Second // another pod takes over a Lease that was not renewed for this long
-	renewDeadline = 2 * time.Second // the leader stops when it cannot renew the Lease for this long
-	leaseRetry    = 400 * time.Millisecond
+	leaseName = "k8s-cli-server"
+
+	// defaultLease lets another pod lead within 5 s of the death of the leader: the other pod
+	// sees a renewal at most 2.2 retries late, and tries to take the Lease at most 2.2 retries
+	// after its duration (client-go adds a random part of up to 1.2 to each pause).
+	defaultLease = 3 * time.Second
+	maxLease     = 5 * time.Minute
 
 	// logUnavailable is how long the end of the log may stay unconfirmed before the
 	// leader releases the Lease. A pod on the other side of a network partition can then
@@ -32,12 +32,22 @@ const (
 	logUnavailable = 10 * time.Second
 )
 
+// renewDeadline returns the time after which the leader stops when it could not renew its Lease.
+func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
+
+// leaseRetry returns the pause between two requests for the Lease.
+func leaseRetry(lease time.Duration) time.Duration { return lease * 2 / 15 }
+
+// leaseTimeout returns the timeout of one request for the Lease, which is shorter than
+// renewDeadline, so that a lost request is repeated in time.
+func leaseTimeout(lease time.Duration) time.Duration { return lease / 3 }
+
 // lead runs work until ctx ends, and only while this pod is the leader. With an external
 // NATS the leader is the pod that holds the Lease. With an embedded NATS this pod always
 // leads, because no other process has access to the log. The Lease is no fence: a pod
 // that was paused may finish a mutation that it began as the leader. The results of its
 // facts in the log make the mutation harmless.
-func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.Logger, work func(context.Context) error) error {
+func lead(ctx context.Context, n *dependencies, c config, logger *slog.Logger, work func(context.Context) error) error {
 	if n.embedded != nil {
 		return work(ctx)
 	}
@@ -49,13 +59,13 @@ func lead(ctx context.Context, n *dependencies, namespace string, logger *slog.L
 	defer working.Lock()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &lease{Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.namespace, Name: leaseName},
 			Client:     n.leases.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
 		}},
-		LeaseDuration:   leaseDuration,
-		RenewDeadline:   renewDeadline,
-		RetryPeriod:     leaseRetry,
+		LeaseDuration:   c.leaseDuration,
+		RenewDeadline:   renewDeadline(c.leaseDuration),
+		RetryPeriod:     leaseRetry(c.leaseDuration),
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {

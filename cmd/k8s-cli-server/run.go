@@ -72,7 +72,7 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 		}
 		p.health.setSynced()
 		p.logger.Info("ready", "listen", listening.api.Addr().String())
-		return lead(running, p.deps, p.config.namespace, p.logger, p.health.leading(p.runLeader))
+		return lead(running, p.deps, p.config, p.logger, p.health.leading(p.runLeader))
 	})
 	return g.Wait()
 }

@@ -54,10 +54,13 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *scenario {
 	}
 }
 
+// lease is long enough that a server on an overloaded machine leads until its crash point.
+const lease = "10s"
+
 // flags returns the flags of all servers of the scenario. These flags make the server reach
 // all points of the step.
 func (s *scenario) flags(more ...string) []string {
-	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(testkit.EnvKubeconfig)}
+	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(testkit.EnvKubeconfig), "--lease-duration", lease}
 	if s.step == crash.AppendExpireHistory {
 		flags = append(flags, "--history-tasks", "4") // for the tasks that are stopped at the end
 	}
