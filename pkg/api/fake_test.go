@@ -69,7 +69,7 @@ func (f fakeTasks) Spec(_ context.Context, user, id string) (task.Answer, error)
 func (f fakeTasks) Tasks(_ context.Context, l query.List, _ func(string) bool) query.Answer {
 	a, _ := f.ask("tasks " + l.Caller)
 	f.list = l
-	return query.Answer{Answer: a, Total: f.total}
+	return query.Answer{Answer: a, Total: f.total, NextPage: l.NextPage(a.Next)}
 }
 
 func (f fakeTasks) Summary(_ context.Context, user string, all bool, _ func(string) bool) task.Answer {

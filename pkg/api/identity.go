@@ -10,6 +10,7 @@ import (
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/pkg/task/query"
 )
 
 // An Authenticator identifies the sender of a request. The error is of kind
@@ -38,6 +39,7 @@ type callers struct {
 	sessions *browser.Sessions // of browsers; nil if there are none
 	owners   OwnerReader
 	hosts    map[string]bool // host names of the server besides localhost
+	queries  query.Memo      // of GET /tasks
 }
 
 // authenticated calls handle with the user of an authenticated request, after the body has

@@ -17,9 +17,11 @@ import (
 // listOf parses the parameters of a list of tasks. Only callers who may list the tasks of all
 // users may name another user.
 func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
-	values := url.Values{}
-	c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
-	q, err := query.Parse(values)
+	q, err := a.queries.Parse(c.Context().URI().QueryString(), func() (query.Tasks, error) {
+		values := url.Values{}
+		c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
+		return query.Parse(values)
+	})
 	switch {
 	case err != nil:
 		return query.List{}, err
@@ -37,11 +39,10 @@ func known(c *fiber.Ctx) func(etag string) bool {
 }
 
 // sendPage writes one page of a list, with the number of all objects and a link to the next page.
-func sendPage(c *fiber.Ctx, l query.List, a query.Answer) error {
+func sendPage(c *fiber.Ctx, a query.Answer) error {
 	c.Set(totalHeader, strconv.Itoa(a.Total))
-	if a.Next != "" {
-		l.Cursor, l.Offset = a.Next, 0
-		c.Set(fiber.HeaderLink, "<"+c.Path()+"?"+l.Values().Encode()+`>; rel="next"`)
+	if a.NextPage != "" {
+		c.Set(fiber.HeaderLink, "<"+c.Path()+"?"+a.NextPage+`>; rel="next"`)
 	}
 	return send(c, a.Answer, nil)
 }

@@ -100,5 +100,5 @@ func (h *taskHandler) listTasks(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	return sendPage(c, l, h.tasks.Tasks(c.UserContext(), l, known(c)))
+	return sendPage(c, h.tasks.Tasks(c.UserContext(), l, known(c)))
 }

@@ -31,14 +31,14 @@ type CapacityProjection interface {
 func (v *Viewer) Tasks(ctx context.Context, l query.List, known func(etag string) bool) query.Answer {
 	stale := v.stale(ctx)
 	version := v.projection.TaskVersion(l) // before the answers: if they are newer, the next version differs
-	return v.cached(l.CacheKey(), version, stale, known, func() (body []byte, p query.Page) {
+	return v.cached(l.CacheKey(), version, stale, known, func() ([]byte, query.Page) {
 		if l.View == query.Row {
 			rows, p := v.projection.TaskRows(l)
 			return encodeRows(rows), p
 		}
 		bodies, p := v.projection.TaskAnswers(l)
 		return listed("tasks", bodies), p
-	})
+	}, l.NextPage)
 }
 
 // Summary answers with counts of the tasks of a user, or of all users.
@@ -50,7 +50,7 @@ func (v *Viewer) Summary(ctx context.Context, user string, all bool, known func(
 	version := v.projection.SummaryVersion(user, all)
 	return v.cached(fmt.Sprintf("summary %t %q", all, user), version, stale, known, func() ([]byte, query.Page) {
 		return encode(v.projection.Summary(user, all)), query.Page{}
-	}).Answer
+	}, nil).Answer
 }
 
 // Capacity answers with what the machines of the cluster offer and what tasks have requested.
@@ -58,16 +58,20 @@ func (v *Viewer) Capacity(ctx context.Context, known func(etag string) bool) tas
 	stale := v.stale(ctx)
 	return v.cached("capacity", v.projection.CapacityVersion(), stale, known, func() ([]byte, query.Page) {
 		return encode(v.projection.Capacity()), query.Page{}
-	}).Answer
+	}, nil).Answer
 }
 
-// cached returns the answer to a request from the cache, or makes the answer.
-func (v *Viewer) cached(request string, version [2]uint64, stale string, known func(etag string) bool, render func() ([]byte, query.Page)) query.Answer {
+// cached returns the answer to a request from the cache, or makes the answer. nextPage returns
+// the parameters of the page at a cursor.
+func (v *Viewer) cached(request string, version [2]uint64, stale string, known func(etag string) bool, render func() ([]byte, query.Page), nextPage func(cursor string) string) query.Answer {
 	a, ok := v.listCache.get(request, version)
 	if !ok || a.Body == nil && !known(a.ETag) {
 		body, p := render()
 		a = query.Answer{Answer: v.answer(body, ""), Total: p.Total}
-		if a.Next = p.Next; p != (query.Page{}) { // a client with the tag knows the headers, too
+		if a.Next = p.Next; a.Next != "" {
+			a.NextPage = nextPage(a.Next)
+		}
+		if p != (query.Page{}) { // a client with the tag knows the headers, too
 			a.ETag = etag(maphash.String(v.boot, a.ETag+strconv.Itoa(p.Total)+p.Next))
 		}
 		v.listCache.put(request, version, a)

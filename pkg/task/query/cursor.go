@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,16 @@ func (q Tasks) List(caller string, now time.Time) (List, error) {
 	return l, l.readCursor()
 }
 
+// NextPage returns the parameters of the page at a cursor, as the query of a URL, and "" without
+// a cursor.
+func (l List) NextPage(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	l.Cursor, l.Offset = cursor, 0
+	return l.Values().Encode()
+}
+
 // Scope returns the user whose tasks the list contains, or all for the tasks of all users.
 func (l List) Scope() (user string, all bool) {
 	switch {
@@ -75,17 +86,34 @@ func (l List) SortField() (field string, descending bool) {
 }
 
 // identity returns equal texts for lists with the same tasks in the same order.
-func (l List) identity() string {
+func (l List) identity() []byte {
 	user, all := l.Scope()
 	field, descending := l.SortField()
-	return fmt.Sprintf("%q %t %q %q %q %q %q %q %q %q %t", user, all, sorted(l.Phases), l.Name, l.NamePrefix, l.NameContains, sorted(l.Labels), sorted(l.Reasons), l.Since, field, descending)
+	b := make([]byte, 0, 256)
+	for _, text := range []string{user, l.Name, l.NamePrefix, l.NameContains, l.Since, field} {
+		b = append(strconv.AppendQuote(b, text), ' ')
+	}
+	b = appendSet(appendSet(appendSet(b, l.Phases), l.Labels), l.Reasons)
+	return strconv.AppendBool(append(strconv.AppendBool(b, all), ' '), descending)
 }
 
-func sorted[T ~string](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
+// appendSet appends equal texts for lists with the same elements.
+func appendSet[T ~string](b []byte, all []T) []byte {
+	if len(all) > 0 { // sorting an empty list takes longer than all the rest of the identity
+		for _, one := range slices.Compact(slices.Sorted(slices.Values(all))) {
+			b = append(strconv.AppendQuote(b, string(one)), ',')
+		}
+	}
+	return append(b, ' ')
+}
 
 // CacheKey returns equal texts for requests with the same response.
 func (l List) CacheKey() string {
-	return fmt.Sprintf("%s %d %d %d %q %q", l.identity(), l.From.UnixNano(), l.Limit, l.Offset, l.Cursor, l.View)
+	b := l.identity()
+	for _, number := range []int64{l.From.UnixNano(), int64(l.Limit), int64(l.Offset)} {
+		b = strconv.AppendInt(append(b, ' '), number, 10)
+	}
+	return string(strconv.AppendQuote(strconv.AppendQuote(append(b, ' '), l.Cursor), string(l.View)))
 }
 
 // A cursor holds, in this order: the version, the fingerprint of the list, whether the key is
@@ -114,7 +142,7 @@ func (l List) NextCursor(p Position) string {
 }
 
 func (l List) fingerprint() []byte {
-	sum := sha256.Sum256([]byte(l.identity()))
+	sum := sha256.Sum256(l.identity())
 	return sum[:fingerprint]
 }
 
@@ -162,7 +190,8 @@ func decodeCursor(text string) (p Position, from int64, sum string, ok bool) {
 type Answer struct {
 	task.Answer
 
-	Total int // as in Page
+	Total    int    // as in Page
+	NextPage string // parameters of the next page, as the query of a URL; empty on the last page
 }
 
 // A Page describes one page of a list, without its tasks.
