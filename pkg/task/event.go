@@ -28,6 +28,18 @@ type Event struct {
 	Message  string      `json:"message,omitempty"` // why, in a sentence
 	Attempt  *Attempt    `json:"attempt,omitempty"` // of EventRestart: the attempt that ended
 	Nodes    []EventNode `json:"nodes,omitempty"`   // nodes of a task that is over, by rank; at most 1000
+
+	// Only the first event of a task has these fields.
+	NumNodes  int        `json:"num_nodes,omitempty"`
+	Resources *Requested `json:"resources,omitempty"`
+}
+
+// Requested describes what each node of a task requests, of several alternatives what the
+// server chose.
+type Requested struct {
+	CPUs   string `json:"cpus,omitempty"`
+	Memory string `json:"memory,omitempty"`
+	GPUs   string `json:"gpus,omitempty"` // COUNT, or MODEL:COUNT
 }
 
 // An EventType distinguishes changes of the phase from other changes.

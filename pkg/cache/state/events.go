@@ -1,11 +1,23 @@
 package state
 
-import "k8s-cli/pkg/task"
+import (
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
+)
 
 // Events follow from the fold alone, so that every pod that folds an entry produces the same
 // events.
 
 func (s *State) taskEvent(r *task.Record, t task.EventType) { s.happened(task.EventOfTask(r, t)) }
+
+// submittedEvent adds the first event of a task, which contains what a list of tasks shows of a
+// new task.
+func (s *State) submittedEvent(r *task.Record) {
+	e, chosen := task.EventOfTask(r, task.EventPhase), r.Submit.Resources()
+	e.NumNodes = r.NumNodes()
+	e.Resources = &task.Requested{CPUs: chosen.CPUs, Memory: chosen.Memory, GPUs: overview.GPUText(chosen.Accelerators)}
+	s.happened(e)
+}
 
 func (s *State) volumeEvent(v *task.VolumeRecord, t task.EventType) {
 	s.happened(task.EventOfVolume(v, s.Time, t))

@@ -91,6 +91,31 @@ func TestEventsFollowFromTheLog(t *testing.T) {
 	}
 }
 
+// A list can show a new task by its first event alone.
+func TestTheFirstEventOfATaskSaysWhatItRequests(t *testing.T) {
+	for _, tt := range []struct {
+		spec task.Spec
+		want string
+	}{
+		{task.Spec{NumNodes: 2, Resources: task.Resources{CPUs: "4+", Memory: "16", Accelerators: "H100"}}, `"num_nodes":2,"resources":{"cpus":"4+","memory":"16","gpus":"H100:1"}}`},
+		{task.Spec{Resources: task.Resources{Ordered: []task.Resources{{CPUs: "1"}, {CPUs: "2", Accelerators: "3"}}}}, `"num_nodes":1,"resources":{"cpus":"2","gpus":"3"}}`},
+		{task.Spec{}, `"num_nodes":1,"resources":{}}`},
+	} {
+		s := newTestState(t)
+		c := task.Command{Submit: &task.Submit{ID: "a", User: "ann", Task: tt.spec, Choice: 1}}
+		if len(tt.spec.Resources.Ordered) == 0 {
+			c.Submit.Choice = 0
+		}
+		events := s.Fold(entry(2, "writer", 1, c)).Events
+		events = append(events, s.Fold(entry(3, "writer", 2, stop("ann", "a"))).Events...)
+		first, _ := json.Marshal(events[0])
+		second, _ := json.Marshal(events[1])
+		if !bytes.HasSuffix(first, []byte(tt.want)) || bytes.Contains(second, []byte("resources")) {
+			t.Errorf("%s, then %s; want %s", first, second, tt.want)
+		}
+	}
+}
+
 // A pod that starts anywhere in the log, from its first entry or from a snapshot, produces the
 // same further events as a pod that has read the whole log.
 func TestEventsAreTheSameWhereverAPodBegins(t *testing.T) {

@@ -46,7 +46,7 @@ func (s *State) accept(c task.Submit, hash string) *task.Record {
 	}
 	s.put(r)
 	s.activate(c.User, c.ID)
-	s.taskEvent(r, task.EventPhase)
+	s.submittedEvent(r)
 	return r
 }
 
