@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/query"
 )
 
@@ -143,6 +144,13 @@ func (f fakeTailer) Tail(ctx context.Context, _ string, o task.LogOptions, w *bu
 		return nil
 	}
 	return f.tail(ctx, o, w)
+}
+
+func (f fakeTailer) Lines(_ context.Context, _ string, o task.LogOptions, lines linerange.Range) (linerange.Part, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.options, f.lines = o, lines
+	return linerange.Part{First: 7, Last: 8, Total: linerange.Unknown, Text: []byte("seven\neight\n")}, f.linesErr
 }
 
 func (f fakeHealth) Ready() bool { return f.health.Ready }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -47,6 +48,8 @@ type fake struct {
 	wanted   task.EventQuery
 	limit    int
 	options  task.LogOptions
+	lines    linerange.Range
+	linesErr error
 }
 
 func (f *fake) ask(what string) (task.Answer, error) {

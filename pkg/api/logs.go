@@ -4,30 +4,26 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 )
 
-const (
-	// resumeHeader is the request header that asks for a resumable log: each line begins
-	// with its time, regardless of the other options. The value is the position in the log
-	// of each node, or resumeStart.
-	resumeHeader = "X-Log-Resume"
-	resumeStart  = "start"
+// resumableHeader is a response header: the lines have the form that X-Log-Resume requires.
+const resumableHeader = "X-Log-Resumable"
 
-	resumableHeader = "X-Log-Resumable" // response header: the lines have the form that resumeHeader requires
-)
+// linesTimeout is the longest time that the server reads a log for lines by their numbers.
+const linesTimeout = time.Minute
 
 // isStream reports whether the response is streamed.
 func isStream(c *fiber.Ctx) bool {
@@ -52,12 +48,15 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	if answer, err := h.tasks.Task(c.UserContext(), user, id); err != nil {
 		return send(c, answer, err)
 	}
-	options, err := logOptions(c)
+	options, err := params.ParseLog(c)
 	if err != nil {
 		return err
 	}
-	if err := h.tailer.Check(id, options); err != nil {
+	if err := h.tailer.Check(id, options.LogOptions); err != nil {
 		return err
+	}
+	if options.Lines != nil {
+		return h.sendLines(c, id, reader, options)
 	}
 	slot := h.slots.Empty(reader)
 	if c.Method() != fiber.MethodHead {
@@ -82,7 +81,7 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 		defer opened(h.open)()
 		defer cancel()
 		go untilClosed(conn, cancel)
-		err := h.tailer.Tail(ctx, id, options, w)
+		err := h.tailer.Tail(ctx, id, options.LogOptions, w)
 		if err == nil {
 			return
 		}
@@ -96,6 +95,24 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	return nil
 }
 
+// sendLines sends lines that a request names by their numbers.
+func (h *logHandler) sendLines(c *fiber.Ctx, id, reader string, options params.Log) error {
+	slot, err := h.slots.Take(h.closing, reader)
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	ctx, cancel := context.WithTimeout(h.closing, linesTimeout)
+	defer cancel()
+	part, err := h.tailer.Lines(ctx, id, options.LogOptions, *options.Lines)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+	c.Set(linerange.Header, part.String())
+	return c.Send(part.Text)
+}
+
 // untilClosed calls gone when the peer closes conn. untilClosed returns after that, or when
 // the server closes conn.
 func untilClosed(conn net.Conn, gone func()) {
@@ -107,76 +124,4 @@ func untilClosed(conn net.Conn, gone func()) {
 			return
 		}
 	}
-}
-
-func logOptions(c *fiber.Ctx) (o task.LogOptions, err error) {
-	if o.Follow, err = flag(c, "follow", true); err != nil {
-		return o, err
-	}
-	if o.Timestamps, err = flag(c, "timestamps", false); err != nil {
-		return o, err
-	}
-	if tail := c.Query("tail"); tail != "" {
-		n, err := strconv.ParseInt(tail, 10, 32)
-		if err != nil || n < 0 {
-			return o, task.Error(task.ErrInvalid, fmt.Sprintf("tail: %q is not a number of lines", tail))
-		}
-		o.Tail = &n
-	}
-	if node := c.Query("node"); node != "" {
-		n, err := strconv.Atoi(node)
-		if err != nil || n < 0 {
-			return o, task.Error(task.ErrInvalid, fmt.Sprintf("node: %q is not the rank of a node", node))
-		}
-		o.Node = &n
-	}
-	if number := c.Query("attempt"); number != "" {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
-			return o, task.Error(task.ErrInvalid, fmt.Sprintf("attempt: %q is not the number of an attempt, from 1", number))
-		}
-		o.Attempt = n
-	}
-	if o.Since, err = since(c.Query("since")); err != nil {
-		return o, err
-	}
-	if place := c.Get(resumeHeader); place != "" {
-		o.Timestamps = true
-		o.Resume, err = resume(place)
-	}
-	return o, err
-}
-
-// resume parses the position in the log of each node: RANK@SECOND,..., with the second in
-// Unix time.
-func resume(text string) (map[int]time.Time, error) {
-	from := map[int]time.Time{}
-	if text == resumeStart {
-		return from, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		rank, second, _ := strings.Cut(part, "@")
-		n, errRank := strconv.Atoi(rank)
-		at, errSecond := strconv.ParseInt(second, 10, 64)
-		if errRank != nil || errSecond != nil || n < 0 {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is not RANK@SECOND", resumeHeader, part))
-		}
-		from[n] = time.Unix(at, 0)
-	}
-	return from, nil
-}
-
-// since parses a duration such as 90s or 5m. A number without a unit means seconds.
-func since(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if _, err := strconv.Atoi(text); err == nil {
-		text += "s"
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, task.Error(task.ErrInvalid, fmt.Sprintf("since: %q is not a duration such as 90s or 5m", text))
-	}
-	return d, nil
 }

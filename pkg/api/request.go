@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -81,16 +82,4 @@ func contentType(c *fiber.Ctx) (string, error) {
 }
 
 // flag returns a boolean query parameter, or absent if the parameter is missing.
-func flag(c *fiber.Ctx, name string, absent bool) (bool, error) {
-	if !c.Context().QueryArgs().Has(name) {
-		return absent, nil
-	}
-	switch value := c.Query(name); strings.ToLower(value) {
-	case "true", "1", "yes", "on":
-		return true, nil
-	case "false", "0", "no", "off":
-		return false, nil
-	default:
-		return false, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is neither true nor false", name, value))
-	}
-}
+func flag(c *fiber.Ctx, name string, absent bool) (bool, error) { return params.Bool(c, name, absent) }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 )
 
 func TestBodiesOfAnswers(t *testing.T) {
@@ -266,6 +267,35 @@ func TestLogOptions(t *testing.T) {
 			t.Errorf("%s: %d (-want +got):\n%s", tt.query, a.StatusCode, diff)
 		}
 	}
+}
+
+func TestLinesOfALog(t *testing.T) {
+	s := serve(t, &fake{})
+	for _, tt := range []struct {
+		query   string
+		options task.LogOptions
+		lines   linerange.Range
+		err     string
+	}{
+		{"?lines=7-8", task.LogOptions{}, linerange.Range{First: 7, Last: 8}, ""},
+		{"?lines=-2&follow=false&node=1&attempt=2&timestamps=true", task.LogOptions{Node: new(1), Attempt: 2, Timestamps: true}, linerange.Range{Tail: 2}, ""},
+		{"?lines=8-7", task.LogOptions{}, linerange.Range{}, `lines: "8-7" ends before it begins`},
+		{"?lines=1-2&tail=3", task.LogOptions{}, linerange.Range{}, "lines: cannot be combined with tail"},
+		{"?lines=1-2&since=3m", task.LogOptions{}, linerange.Range{}, "lines: cannot be combined with since"},
+		{"?lines=1-2&follow=true", task.LogOptions{}, linerange.Range{}, "lines: cannot be combined with follow"},
+	} {
+		a := s.send("GET", "/tasks/a/logs"+tt.query, "")
+		if tt.err != "" {
+			a.wantError(t, 422, tt.err)
+			continue
+		}
+		if diff := cmp.Diff(tt.options, s.options); diff != "" || s.lines != tt.lines || a.StatusCode != 200 || a.body != "seven\neight\n" || a.Header.Get("X-Log-Lines") != "7-8/*" {
+			t.Errorf("%s: %d %+v %q %v (-want +got):\n%s", tt.query, a.StatusCode, s.lines, a.body, a.Header, diff)
+		}
+	}
+	s.send("GET", "/tasks/a/logs?lines=1-2", "", "X-Log-Resume", "start").wantError(t, 422, "lines: cannot be combined with X-Log-Resume")
+	s.linesErr = task.Error(task.ErrUnavailable, "the cluster does not return the log")
+	s.send("GET", "/tasks/a/logs?lines=1-2", "").wantError(t, 503, "the cluster does not return the log")
 }
 
 func TestALogThatCanBeReadOn(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -37,11 +38,12 @@ type Log interface {
 }
 
 // A Tailer copies the log lines of a task to w until the task ends, w fails, or ctx is
-// done. Check returns an error of kind task.ErrInvalid if the task cannot satisfy the
-// options.
+// done. Lines returns lines of the log of one node by their numbers. Check returns an error of
+// kind task.ErrInvalid if the task cannot satisfy the options.
 type Tailer interface {
 	Check(id string, o task.LogOptions) error
 	Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error
+	Lines(ctx context.Context, id string, o task.LogOptions, lines linerange.Range) (linerange.Part, error)
 }
 
 // Config holds the settings of a server.

@@ -28,10 +28,11 @@ type Store interface {
 
 // The attributes of an archived log.
 const (
-	aboutPod   = "Pod"   // UID of the pod
-	aboutStart = "Start" // when the pod started
-	aboutCut   = "Cut"   // bytes of text before the first line that are not archived
-	aboutShort = "Short" // present if the dropped text was dropped because many logs ended at once
+	aboutPod      = "Pod"      // UID of the pod
+	aboutStart    = "Start"    // when the pod started
+	aboutCut      = "Cut"      // bytes of text before the first line that are not archived
+	aboutCutLines = "CutLines" // lines before the first line that are not archived; absent in archives of earlier releases
+	aboutShort    = "Short"    // present if the dropped text was dropped because many logs ended at once
 )
 
 // archiveName returns the name of the archived log of one attempt of a node.
@@ -133,7 +134,11 @@ func cutNote(about map[string]string) []byte {
 	if about[aboutShort] != "" {
 		why = ", because many logs ended at once"
 	}
-	return fmt.Appendf(nil, "[k8s-cli: %s bytes before this line were not archived%s]\n", about[aboutCut], why)
+	what := about[aboutCut] + " bytes"
+	if lines := about[aboutCutLines]; lines != "" && lines != "0" {
+		what += " in " + lines + " lines"
+	}
+	return fmt.Appendf(nil, "[k8s-cli: %s before this line were not archived%s]\n", what, why)
 }
 
 // from returns the earliest time of the requested lines.

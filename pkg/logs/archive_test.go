@@ -249,8 +249,8 @@ func TestOnlyTheEndOfALongLogIsArchived(t *testing.T) {
 	w.set(0, nil, task.Completed)
 	got := w.read(t, task.LogOptions{})
 	note, rest, _ := strings.Cut(got, "\n")
-	cut := len(w.written) - len(rest)
-	if want := fmt.Sprintf("[k8s-cli: %d bytes before this line were not archived]", cut); note != want || !strings.HasSuffix(string(w.written), rest) {
+	cut := w.written[:len(w.written)-len(rest)]
+	if want := fmt.Sprintf("[k8s-cli: %d bytes in %d lines before this line were not archived]", len(cut), bytes.Count(cut, []byte("\n"))); note != want || !strings.HasSuffix(string(w.written), rest) {
 		t.Errorf("%q, want %q before the last lines", got, want)
 	}
 }

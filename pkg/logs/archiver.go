@@ -234,7 +234,7 @@ func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *
 	}
 	defer k.storing.Release(size)
 	blob := last.take()
-	about := map[string]string{aboutPod: pod.UID, aboutCut: strconv.FormatInt(last.cut, 10)}
+	about := map[string]string{aboutPod: pod.UID, aboutCut: strconv.FormatInt(last.cut, 10), aboutCutLines: strconv.FormatInt(last.lines, 10)}
 	if !pod.StartedAt.IsZero() {
 		about[aboutStart] = pod.StartedAt.UTC().Format(time.RFC3339)
 	}

@@ -69,6 +69,7 @@ type tailBuffer struct {
 	size   int      // bytes in chunks
 	stamp  []byte   // time of the first line and a space, if the beginning of the line was dropped
 	cut    int64    // bytes of text that were dropped before the first line
+	lines  int64    // lines that were dropped as a whole
 	short  bool     // some text was dropped because the pool was exhausted
 	taken  int      // chunks that the result of take occupies
 }
@@ -130,6 +131,7 @@ func (b *tailBuffer) trim(most int) {
 			text -= b.index(' ')
 		}
 		b.cut += int64(text)
+		b.lines++
 		b.stamp = nil
 		b.discard(end)
 	}

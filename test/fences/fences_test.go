@@ -129,6 +129,7 @@ var parts = map[string][]string{
 	"pkg/task":            {"pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/gpu":        {},
+	"pkg/task/linerange":  {"pkg/task/problem"},
 	"pkg/task/logcursor":  {},
 	"pkg/task/output":     {},
 	"pkg/task/overview":   {"pkg/task"},

@@ -88,7 +88,7 @@ var reasons = []Description{
 	{TaskNotFound, http.StatusNotFound, NotFound, "the user has no task with this id, or the task has left the history"},
 	{VolumeNotFound, http.StatusNotFound, NotFound, "the user has no volume with this id"},
 	{UploadNotFound, http.StatusNotFound, NotFound, "the user has no such archive; upload the archive"},
-	{LogNotFound, http.StatusNotFound, NotFound, "the server did not keep the log of this attempt"},
+	{LogNotFound, http.StatusNotFound, NotFound, "the server did not keep the log of this attempt, or not these lines"},
 	{SubmissionNotFound, http.StatusNotFound, NotFound, "the server no longer has the task as submitted"},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "", "the route has other methods; use a method from the header `Allow`"},
 	{RequestTimeout, http.StatusRequestTimeout, "", "the request did not arrive in time; send the request again"},
