@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/trace"
 )
 
@@ -17,27 +19,42 @@ type auditor struct{ logger *slog.Logger }
 func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
 	return func(c *fiber.Ctx, user string) error {
 		err := handle(c, user)
-		if !a.logger.Enabled(context.Background(), slog.LevelInfo) {
-			return err
-		}
-		code, result := c.Response().StatusCode(), "accepted"
-		if err != nil {
-			code, result = statusCode(err), err.Error()
-		}
-		line := []slog.Attr{
-			slog.String("user", user), slog.String("command", what), slog.String("id", about(c)), slog.Int("code", code),
-			slog.String("verdict", result), slog.String("request", string(c.Response().Header.Peek(requestID))),
-			slog.String("peer", c.Context().RemoteIP().String()),
-		}
-		if owner, ok := c.Locals(ownerKey).(string); ok {
-			line = append(line, slog.String("owner", owner))
-		}
-		if id := trace.ID(c.UserContext()); id != "" {
-			line = append(line, slog.String("trace", id))
-		}
-		a.logger.LogAttrs(context.Background(), slog.LevelInfo, "handled a request of a user", line...)
+		a.record(c, user, what, err)
 		return err
 	}
+}
+
+// withLogin logs one line for each login of a browser, successful or not. The user of a login
+// that failed is unknown.
+func (a *auditor) withLogin(handle fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		err := handle(c)
+		user, failure := browser.Begun(c)
+		a.record(c, user, "begin session", cmp.Or(err, failure))
+		return err
+	}
+}
+
+func (a *auditor) record(c *fiber.Ctx, user, what string, err error) {
+	if !a.logger.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	code, result := c.Response().StatusCode(), "accepted"
+	if err != nil {
+		code, result = statusCode(err), err.Error()
+	}
+	line := []slog.Attr{
+		slog.String("user", user), slog.String("command", what), slog.String("id", about(c)), slog.Int("code", code),
+		slog.String("verdict", result), slog.String("request", string(c.Response().Header.Peek(requestID))),
+		slog.String("peer", c.Context().RemoteIP().String()),
+	}
+	if owner, ok := c.Locals(ownerKey).(string); ok {
+		line = append(line, slog.String("owner", owner))
+	}
+	if id := trace.ID(c.UserContext()); id != "" {
+		line = append(line, slog.String("trace", id))
+	}
+	a.logger.LogAttrs(context.Background(), slog.LevelInfo, "handled a request of a user", line...)
 }
 
 const (

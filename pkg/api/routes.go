@@ -99,12 +99,12 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 func (s *Server) addSessions(who *callers, audit *auditor) {
 	sessions := who.sessions
 	s.app.Get("/session", sessions.Show)
-	s.app.Post("/session", func(c *fiber.Ctx) error {
+	s.app.Post("/session", audit.withLogin(func(c *fiber.Ctx) error {
 		if err := receiveAll(c); err != nil {
 			return err
 		}
 		return sessions.Begin(c)
-	})
+	}))
 	s.app.Delete("/session", who.authenticated(audit.withAudit("end session", func(c *fiber.Ctx, _ string) error {
 		all, err := flag(c, "all", false)
 		if err != nil {
@@ -113,7 +113,7 @@ func (s *Server) addSessions(who *callers, audit *auditor) {
 		return sessions.End(c, all)
 	})))
 	s.app.Get("/session/oidc/start", sessions.StartOIDC)
-	s.app.Get("/session/oidc/callback", sessions.FinishOIDC)
+	s.app.Get("/session/oidc/callback", audit.withLogin(sessions.FinishOIDC))
 }
 
 // addPages adds the pages of the dashboard, and GET /, which leads browsers to the pages.

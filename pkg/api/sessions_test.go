@@ -96,6 +96,28 @@ func TestSessionOfABrowser(t *testing.T) {
 	s.send("DELETE", "/session", "", page(cookie)...).wantError(t, 401, "the session has ended")
 }
 
+// The audit log has each login and logout of a browser, and each login that failed.
+func TestSessionsInTheAuditLog(t *testing.T) {
+	s := serveWith(t, &fake{}, withSessions)
+	cookie := s.logIn("bob")
+	s.send("POST", "/session", `{"token":"x"}`, page("")...).wantError(t, 403, "does not offer this kind of login")
+	s.send("DELETE", "/session", "", page(cookie)...)
+	lines := strings.Split(strings.TrimSpace(s.logged.String()), "\n")
+	want := []string{
+		`logger=audit user=bob command="begin session" id="" code=200 verdict=accepted`,
+		`logger=audit user="" command="begin session" id="" code=403 verdict="this server does not offer`,
+		`logger=audit user=bob command="end session" id="" code=200 verdict=accepted`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), s.logged.String())
+	}
+	for i, line := range lines {
+		if !strings.Contains(line, want[i]) {
+			t.Errorf("line %d: %s\nwant %s", i, line, want[i])
+		}
+	}
+}
+
 // A page of another origin can neither use a session nor begin one.
 func TestSessionsAgainstOtherOrigins(t *testing.T) {
 	s := serveWith(t, &fake{}, withSessions)

@@ -192,11 +192,10 @@ func TestLoginOfABrowser(t *testing.T) {
 	v := visit(t, site)
 	back := v.login("/ui/tasks/a?x=1&copy=%20")
 	pending := v.cookie(pendingCookie)
-	response, _ := visitor{t, site, v.cookies}.get(origin + "/session/oidc/start")
+	response, _ := visit(t, site).get(origin + "/session/oidc/start")
 	if set := response.Header.Get("Set-Cookie"); !strings.HasPrefix(set, pendingCookie+"=") || !strings.Contains(set, "; path=/; HttpOnly; secure; SameSite=Lax") {
 		t.Errorf("cookie of a login: %s", set)
 	}
-	v.plant(pending)
 	if next := v.finish(back); next != "/ui/tasks/a?x=1&copy=%20" {
 		t.Errorf("after the login comes %s", next)
 	}
@@ -217,6 +216,33 @@ func TestLoginOfABrowser(t *testing.T) {
 	again.plant(&http.Cookie{Name: sessionCookie, Value: pending.Value})
 	if got := again.user(); got != "{" {
 		t.Errorf("the cookie of a login as the cookie of a session: %s", got)
+	}
+}
+
+// A browser can log in in several tabs at once, in any order. The cookies do not accumulate.
+func TestLoginsInSeveralTabs(t *testing.T) {
+	i := auth.NewIssuer(t)
+	site := newSite(t, i, nil)
+	i.Next(ann, nil, nil)
+	v := visit(t, site)
+	first, second, third := v.login("/ui/1"), v.login("/ui/2"), v.login("/ui/3")
+	for back, want := range map[string]string{second: "/ui/2", first: "/ui/1", third: "/ui/3"} {
+		if got := v.finish(back); got != want || !strings.Contains(v.user(), "ann@example.com") {
+			t.Errorf("the login of %s leads to %s", want, got)
+		}
+	}
+	at, _ := url.Parse(origin)
+	if left := v.cookies.Cookies(at); len(left) != 1 {
+		t.Errorf("%d cookies are left, want that of the session", len(left))
+	}
+	for range 20 {
+		v.login("/ui/")
+	}
+	if all := v.cookies.Cookies(at); len(all) > 5 {
+		t.Errorf("%d cookies after many logins", len(all))
+	}
+	if got := v.finish(v.login("/ui/last")); got != "/ui/last" {
+		t.Errorf("after many logins: %s", got)
 	}
 }
 

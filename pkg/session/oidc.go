@@ -60,10 +60,8 @@ type Callback struct {
 // FinishOIDC returns the session of a browser that comes back from the issuer, its cookie, and
 // the page after the login.
 func (m *Manager) FinishOIDC(ctx context.Context, cookie string, c Callback, peer netip.Addr) (s Session, value, next string, err error) {
-	var l pendingLogin
-	raw, err := m.Box.OpenCookie(m.loginPurpose, cookie)
-	if m.OIDC == nil || err != nil || json.Unmarshal(raw, &l) != nil || !time.Now().Before(l.Expires) ||
-		subtle.ConstantTimeCompare([]byte(l.State), []byte(c.State)) != 1 {
+	l, ok := m.login(cookie, c.State)
+	if m.OIDC == nil || !ok {
 		return s, "", "", errLogin
 	}
 	if c.Error != "" {
@@ -75,6 +73,19 @@ func (m *Manager) FinishOIDC(ctx context.Context, cookie string, c Callback, pee
 	}
 	s, value, err = m.beginOIDC(p, expires)
 	return s, value, l.Next, err
+}
+
+// IsLogin reports whether a cookie is that of the login with a state.
+func (m *Manager) IsLogin(cookie, state string) bool {
+	_, ok := m.login(cookie, state)
+	return ok
+}
+
+func (m *Manager) login(cookie, state string) (l pendingLogin, ok bool) {
+	raw, err := m.Box.OpenCookie(m.loginPurpose, cookie)
+	ok = err == nil && json.Unmarshal(raw, &l) == nil && time.Now().Before(l.Expires) &&
+		subtle.ConstantTimeCompare([]byte(l.State), []byte(state)) == 1
+	return l, ok
 }
 
 const pages = "/ui/"

@@ -17,7 +17,7 @@ import (
 
 const (
 	cookieName  = "k8s-cli-session"
-	loginCookie = "k8s-cli-login"
+	loginCookie = "k8s-cli-login" // of the first login at the issuer; see loginCookies
 	// hostPrefix makes browsers reject a cookie that another host of the domain sets (RFC
 	// 6265bis, section 4.1.3.2). It requires HTTPS, so a server on a loopback address cannot use it.
 	hostPrefix = "__Host-"
@@ -28,10 +28,15 @@ const (
 	fetchSite   = "Sec-Fetch-Site"
 	maxBody     = 32 << 10
 	sessionKey  = "session" // key in Locals: session.Session of the request
+	loginError  = "login"   // key in Locals: why a login at the issuer failed
 	callback    = "/session/oidc/callback"
 	loginPage   = "/ui/login"
 	landingPage = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=%"><title>k8s-cli</title><p><a href="%">Continue</a></p>`
 )
+
+// loginCookies are the names of the cookies of logins at the issuer. A browser may log in in
+// several tabs at once. The number is limited, because another site can begin logins.
+var loginCookies = []string{loginCookie, loginCookie + "-1", loginCookie + "-2", loginCookie + "-3"}
 
 var (
 	errOff     = task.Error(task.ErrNotFound, "this server has no sessions for browsers (--ui=off, or no sealing key)")
@@ -228,6 +233,16 @@ func (s *Sessions) End(c *fiber.Ctx, all bool) error {
 	return c.JSON(fiber.Map{"status": "ended"})
 }
 
+// Begun returns the user whose session a request has begun, and why the login failed if the
+// response does not say so by its status.
+func Begun(c *fiber.Ctx) (user string, err error) {
+	if one, ok := c.Locals(sessionKey).(session.Session); ok {
+		user = one.User
+	}
+	err, _ = c.Locals(loginError).(error)
+	return user, err
+}
+
 // StartOIDC serves GET /session/oidc/start: it leads the browser to the issuer.
 func (s *Sessions) StartOIDC(c *fiber.Ctx) error {
 	if s == nil {
@@ -244,8 +259,30 @@ func (s *Sessions) StartOIDC(c *fiber.Ctx) error {
 	case err != nil:
 		return err
 	}
-	s.setCookie(c, loginCookie, cookie, time.Now().Add(session.LoginTime), fiber.CookieSameSiteLaxMode)
+	s.setCookie(c, s.freeLogin(c), cookie, time.Now().Add(session.LoginTime), fiber.CookieSameSiteLaxMode)
 	return c.Redirect(address, fiber.StatusSeeOther)
+}
+
+// freeLogin returns the name of the cookie of a new login. If the browser has begun too many
+// logins, the new one replaces the first one.
+func (s *Sessions) freeLogin(c *fiber.Ctx) string {
+	for _, name := range loginCookies {
+		if value, err := s.cookie(c, name); value == "" && err == nil {
+			return name
+		}
+	}
+	return loginCookie
+}
+
+// pendingLogin returns the cookie of the login with a state, and the names of the cookies to
+// remove: if the browser has not begun this login, the cookies of all logins.
+func (s *Sessions) pendingLogin(c *fiber.Ctx, state string) (value string, remove []string, err error) {
+	for _, name := range loginCookies {
+		if value, err = s.cookie(c, name); err == nil && s.Manager.IsLogin(value, state) {
+			return value, []string{name}, nil
+		}
+	}
+	return "", loginCookies, err
 }
 
 // failedLogin returns the address of the login page with the text of an error.
@@ -258,18 +295,22 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 	if s == nil {
 		return errOff
 	}
-	cookie, err := s.cookie(c, loginCookie)
+	given := session.Callback{State: c.Query("state"), Code: c.Query("code"), Error: c.Query("error"), Description: c.Query("error_description")}
+	cookie, finished, err := s.pendingLogin(c, given.State)
 	var one session.Session
 	var value, next string
 	if err == nil {
-		given := session.Callback{State: c.Query("state"), Code: c.Query("code"), Error: c.Query("error"), Description: c.Query("error_description")}
 		one, value, next, err = s.Manager.FinishOIDC(c.UserContext(), cookie, given, peer(c))
 	}
-	s.setCookie(c, loginCookie, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
+	for _, name := range finished {
+		s.setCookie(c, name, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
+	}
 	if err != nil {
+		c.Locals(loginError, err)
 		next = failedLogin(err)
 	} else {
 		s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
+		c.Locals(sessionKey, one)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
