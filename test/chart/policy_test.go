@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +67,20 @@ func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// YAML reads an unquoted off as a boolean.
+func TestChartTurnsTheDashboardOff(t *testing.T) {
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	for text, want := range map[string]string{"off": "--ui=off", `"off"`: "--ui=off", "false": "--ui=off", "on": "--ui=on", "true": "--ui=on"} {
+		if err := os.WriteFile(values, []byte("server: {flags: {ui: "+text+", adopt-legacy: true}}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := serverArgs(t, objects(t, render(t, "release", "--values", values)))
+		if !slices.Contains(args, want) || !slices.Contains(args, "--adopt-legacy=true") {
+			t.Errorf("ui: %s gives %q, want %s", text, args, want)
+		}
 	}
 }
 
