@@ -139,6 +139,24 @@ test("new tasks appear by themselves, and do not move what somebody reads", asyn
   await close(page);
 });
 
+test("the first event of a task is enough to show its row", async () => {
+  const bob = server.as("bob");
+  const page = await openPage(browser, server, "bob");
+  await loaded(page);
+  await page.waitForSelector(".live:has-text('Live')");
+  await page.mouse.move(5, 400);
+  await page.route(/\/tasks\?.*view=row/, (route) => route.abort());
+  const id = await bob.submit(task("by-its-event", "3h", { num_nodes: 3 }));
+  await page.waitForSelector(`.row[data-id='${id}'][data-index='0']`);
+  assert.match((await rows(page))[0].text, /by-its-event.*3 nodes/);
+  await bob.post(`/tasks/${id}/stop`);
+  await page.waitForSelector(`.row[data-id='${id}'] .status.stopped`);
+  await page.unroute(/\/tasks\?.*view=row/);
+  const next = await bob.submit(task("after-it"));
+  await eventually(async () => { const now = await rowIDs(page); return now[0] === next && now[1] === id; }, "each task once");
+  await close(page);
+});
+
 test("changes of status show in place, and the counts equal those of the summary", async () => {
   const bob = server.as("bob");
   const page = await openPage(browser, server, "bob");

@@ -22,11 +22,15 @@ export class TaskList {
     this.total = -1; // as the server last said; -1 before the first answer
     this.cursor = "";
     this.fresh = 0; // new tasks that are not shown yet
+    /** @type {Row[]} */ this.taken = []; // new tasks whose first event came since the last request began
+    this.loading = true; // the first page
     this.freshMore = false;
     this.stale = false; // the order or the filter would give other rows now
     /** @type {Error | null} */ this.error = null;
     this.readAt = 0;
     this.newest = params.sort === "-created" || !params.sort;
+    // Every new task belongs to the list, so its first event is enough to show it.
+    this.takesAll = this.newest && Object.keys(params).every((name) => ["sort", "all_users"].includes(name));
     this.loadFirst();
   }
 
@@ -46,6 +50,7 @@ export class TaskList {
 
   async loadFirst() {
     this.requested.add(0);
+    this.loading = true;
     try {
       const { rows, total, next } = await this.read({ limit: page });
       this.error = null;
@@ -57,7 +62,7 @@ export class TaskList {
       if (this.abort.signal.aborted) return;
       this.requested.delete(0);
       this.error = /** @type {Error} */ (err);
-    }
+    } finally { this.loading = false; }
     this.changed();
   }
 
@@ -100,14 +105,16 @@ export class TaskList {
   /** Looks for tasks that came after the first page was read. */
   async lookForNew() {
     if (this.total < 0) return this.loadFirst();
+    this.taken = [];
     try {
       const { rows, total, next } = await this.read({ limit: page });
       this.error = null;
       this.readAt = Date.now();
-      this.latest = { rows, next };
-      this.total = total;
+      const ids = new Set(rows.map((row) => row.id)), later = this.taken.filter((row) => !ids.has(row.id));
+      this.latest = { rows: [...later.filter((row) => !this.byID.has(row.id)), ...rows], next };
+      this.total = total + later.length;
       for (const row of rows) this.update(row);
-      if (this.newest) this.countNew(rows);
+      if (this.newest) this.countNew(this.latest.rows);
       else this.stale = this.stale || total !== this.length;
     } catch (err) {
       if (!this.abort.signal.aborted) this.error = /** @type {Error} */ (err);
@@ -130,6 +137,22 @@ export class TaskList {
     if (known.reason !== row.reason || known.status !== row.status) known.message = "";
     known.reason = undefined;
     Object.assign(known, row);
+  }
+
+  /** @param {string} id @returns {Row | undefined} a new task that is not shown yet */
+  coming(id) { return this.latest?.rows.slice(0, this.fresh).find((row) => row.id === id); }
+
+  /** Adds a new task by its first event. @param {Event} e @returns {boolean} whether the list is complete with it */
+  take(e) {
+    if (!this.takesAll || this.loading || this.total < 0 || !e.num_nodes || this.fresh >= page) return false;
+    const row = rowOf(e), last = this.base.get(page - 1);
+    if (this.baseTotal >= page && !(last && last.created < row.created)) return false; // perhaps a row of another page
+    this.taken.unshift(row);
+    this.latest = { rows: [row, ...(this.latest?.rows.slice(0, this.fresh) || [])], next: "" };
+    this.fresh++;
+    this.total++;
+    this.changed();
+    return true;
   }
 
   /** Shows the new tasks at the top. Returns how many rows were added, -1 if the list was read again. */
@@ -169,14 +192,22 @@ export class TaskList {
     let unknown = false, touched = false;
     for (const e of events) {
       if (e.kind !== "task" || !e.task_id) continue;
-      const row = this.byID.get(e.task_id);
-      if (!row) { unknown = unknown || e.type === "phase"; continue; }
+      const row = this.byID.get(e.task_id) || this.coming(e.task_id);
+      if (!row) { unknown = (e.type === "phase" && !this.take(e)) || unknown; continue; }
       touched = true;
       applyEvent(row, e);
     }
     if (touched) this.changed();
     return unknown;
   }
+}
+
+/** @param {Event} e the first event of a task @returns {Row} */
+function rowOf(e) {
+  return {
+    id: String(e.task_id), name: e.name, user: e.user, status: /** @type {Row["status"]} */ (e.status),
+    created: Math.floor(Date.parse(e.time) / 1000), nodes: e.num_nodes || 1, gpus: e.resources?.gpus,
+  };
 }
 
 /** @param {Row} row @param {Event} e */
