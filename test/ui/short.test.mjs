@@ -298,6 +298,26 @@ test("the log shows colours, finds lines, and downloads as it is", async () => {
   await close(page);
 });
 
+test("a link to a far line shows the line before the page has read the lines in front of it", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/me" });
+  let release = () => {};
+  const held = new Promise((resolve) => { release = () => resolve(undefined); });
+  await page.route("**/logs?follow=true*", async (route) => { await held; await route.continue(); });
+  await page.goto(`${server.url}/ui/tasks/${ids.running}/logs#L15000`);
+  await page.waitForSelector(".line.target .text:has-text('step 14999 ')");
+  await page.waitForSelector(".note:has-text('around line 15,000')");
+  const places = () => page.$$eval(".line", (all) => all.map((e) => `${e.querySelector(".number")?.textContent} ${e.querySelector(".text")?.textContent}`));
+  const before = await places();
+  assert.ok(before.length > 20 && before.every((l) => { const [number, , step] = l.split(" "); return Number(number) === Number(step) + 1; }), "the numbers of the lines");
+  release();
+  await eventually(async () => (await page.textContent(".table-foot")).includes("20,000 lines"), "all lines");
+  await page.waitForSelector(".note", { state: "detached" });
+  const after = await places();
+  assert.ok(before.filter((l) => after.includes(l)).length > 20, `the lines stay: ${before[9]}, ${after[9]}`);
+  await page.waitForSelector(".line.target .text:has-text('step 14999 ')");
+  await close(page);
+});
+
 test("a task of two nodes has a chip for each, which hides exactly its lines", async () => {
   const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${ids.two}/logs` });
   await eventually(async () => (await page.textContent(".table-foot")).includes("40,000 lines"), "all lines");

@@ -3,7 +3,9 @@
 
 const blockSize = 4 << 20;
 const maxLine = 1 << 20; // bytes of a line that are kept; the download has all
-const newline = 10, space = 32;
+const newline = 10, space = 32, bracket = 91;
+// The note in front of the lines of an archived log that lacks its beginning.
+const cutNote = /^\[k8s-cli: \d+ bytes (?:in (\d+) lines )?before this line were not archived/;
 
 /** @template {Uint32Array | Float64Array | Uint16Array} T @param {T} a @param {number} n @returns {T} an array with room for n values */
 function grow(a, n) {
@@ -14,9 +16,13 @@ function grow(a, n) {
 }
 
 export class LogStore {
-  /** @param {{ranked: boolean}} o ranked lines begin with node-RANK and a bar */
-  constructor({ ranked }) {
+  /**
+   * @param {{ranked: boolean, first?: {rank: number, number: number}}} o ranked lines begin with
+   * node-RANK and a bar; first is the first line, unless the log begins with line 1
+   */
+  constructor({ ranked, first }) {
     this.ranked = ranked;
+    this.before = first ? first.number - 1 : 0; // number of the line before the first one
     this.length = 0;
     this.bytes = 0;
     /** @type {Uint8Array[]} */ this.blocks = [];
@@ -26,7 +32,8 @@ export class LogStore {
     this.times = new Float64Array(0); // milliseconds since 1970, 0 if unknown
     this.ranks = new Uint16Array(0);
     this.numbers = new Uint32Array(0); // number of the line in the log of its node
-    /** @type {Map<number, number>} lines of each rank */ this.perRank = new Map();
+    /** @type {Map<number, number>} number of the last line of each rank */ this.perRank = new Map();
+    if (first) this.perRank.set(first.rank, this.before);
     /** @type {Uint8Array} */ this.rest = new Uint8Array(0);
     this.decoder = new TextDecoder();
     this.secondText = "";
@@ -82,7 +89,8 @@ export class LogStore {
     this.starts[n] = block * blockSize + this.free;
     this.sizes[n] = size;
     this.times[n] = time;
-    const number = (this.perRank.get(rank) || 0) + 1;
+    const number = (this.perRank.get(rank) ?? this.missing(line)) + 1;
+    if (!n) this.before = number - 1;
     this.perRank.set(rank, number);
     if (this.ranked) {
       this.ranks = grow(this.ranks, n + 1);
@@ -93,6 +101,12 @@ export class LogStore {
     this.free += size;
     this.bytes += size;
     this.length = n + 1;
+  }
+
+  /** @param {Uint8Array} line the first line of a node @returns {number} the number of the line before: a note stands for the last line that is missing */
+  missing(line) {
+    const note = line[0] === bracket && cutNote.exec(this.decoder.decode(line.subarray(0, 200)));
+    return note ? Number(note[1] || 0) - 1 : 0;
   }
 
   /** @param {Uint8Array} line @returns {[number, number]} the rank, and where the text after "node-RANK | " begins */
@@ -128,12 +142,13 @@ export class LogStore {
   /** @param {number} i */
   rank(i) { return this.ranked ? this.ranks[i] : 0; }
 
-  /** @param {number} i @returns {number} from 1 */
-  number(i) { return this.ranked ? this.numbers[i] : i + 1; }
+  /** @param {number} i @returns {number} the number of a line in the log of its node */
+  number(i) { return this.ranked ? this.numbers[i] : this.before + i + 1; }
 
   /** @param {number} rank @param {number} number @returns {number} the index of a line, -1 if it is not there (yet) */
   find(rank, number) {
-    if (!this.ranked) return number <= this.length ? number - 1 : -1;
+    const i = number - 1 - this.before;
+    if (!this.ranked) return i >= 0 && i < this.length ? i : -1;
     for (let i = 0; i < this.length; i++) if (this.ranks[i] === rank && this.numbers[i] === number) return i;
     return -1;
   }

@@ -5,6 +5,23 @@ import { LogStore } from "./logstore.js";
 /** @typedef {"connecting" | "live" | "retrying" | "complete" | "failed"} LogState */
 
 const remembered = 4096; // lines at the end that are recognised when they are repeated
+const around = 400; // lines before and after a line of which the page has the address
+
+/**
+ * Reads only the lines around a line.
+ * @param {string} id
+ * @param {{query: Record<string, any>, ranked: boolean, rank: number, number: number, signal: AbortSignal}} o
+ * @returns {Promise<LogStore | null>} null if the log has no such lines
+ */
+export async function readAround(id, { query, ranked, rank, number, signal }) {
+  const lines = `${Math.max(1, number - around)}-${number + around}`;
+  const response = await request(url(taskPath(id, "/logs"), { ...query, lines, timestamps: true }), { signal });
+  const first = /^(\d+)-/.exec(response.headers.get("X-Log-Lines") || "");
+  if (!first) { response.body?.cancel(); return null; }
+  const store = new LogStore({ ranked, first: { rank, number: Number(first[1]) } });
+  store.append(new Uint8Array(await response.arrayBuffer()));
+  return store;
+}
 
 export class LogStream {
   /**

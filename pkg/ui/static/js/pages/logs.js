@@ -5,7 +5,7 @@ import { isActive } from "../actions.js";
 import { taskPath, url } from "../api.js";
 import { bytes, count, local, plural } from "../format.js";
 import { useKeys } from "../keys.js";
-import { LogStream } from "../logstream.js";
+import { LogStream, readAround } from "../logstream.js";
 import { Scan } from "../logstore.js";
 import { NotFound } from "../notfound.js";
 import { Copy, Failure, Icon, Loading, Notice, Status } from "../parts.js";
@@ -19,6 +19,7 @@ import { useTask } from "./task.js";
 const lineHeight = 20;
 const maxText = 4000; // characters of one line on the screen
 const chips = 32; // ranks with a button of their own
+const far = 2000; // a line with a larger number is shown before the lines in front of it are there
 
 /** @param {LogStore} store @param {number} i @returns {string} the line as the page shows it, without colours */
 const shownText = (store, i) => strip(collapse(store.text(i)));
@@ -55,6 +56,28 @@ function useLog(id, query, ranked, ready) {
     return () => { stream.close(); draw.cancel(); ref.current = null; };
   }, [id, key, ranked, ready]);
   return ref.current;
+}
+
+/**
+ * The lines around a line, until the whole log is there up to the last of them.
+ * @param {string} id @param {{rank: number, number: number} | null} line @param {Record<string, any>} query @param {boolean} ranked
+ * @param {LogStore | undefined} whole
+ * @returns {LogStore | null}
+ */
+function useAround(id, line, query, ranked, whole) {
+  const [store, setStore] = useState(/** @type {LogStore | null} */ (null));
+  const key = JSON.stringify([line, query]);
+  const last = line ? store?.perRank.get(line.rank) || line.number : 0;
+  const reached = !line || (whole?.perRank.get(line.rank) || 0) >= last;
+  useEffect(() => {
+    setStore(null);
+    if (!line || reached) return;
+    const abort = new AbortController();
+    // Without these lines, the page shows the line as soon as it has read the log up to it.
+    readAround(id, { query, ranked, ...line, signal: abort.signal }).then(setStore, () => {});
+    return () => abort.abort();
+  }, [id, key, ranked, reached]);
+  return reached ? null : store;
 }
 
 /** Lines that match, found in short steps. @param {LogStore | undefined} store @param {((i: number) => boolean) | null} matches @param {any[]} keys */
@@ -145,7 +168,6 @@ export function LogPage({ id }) {
   const many = !!task && task.metadata.num_nodes > 1;
   const query = { follow: true, node: node || undefined, attempt: attempt || undefined };
   const stream = useLog(id, query, many, !!task);
-  const store = stream?.store;
   const [hidden, setHidden] = useState(/** @type {Set<number>} */ (new Set()));
   const [wrap, setWrap] = useState(remembered("wrap") === "yes");
   const [times, setTimes] = useState(remembered("times", "off"));
@@ -155,6 +177,12 @@ export function LogPage({ id }) {
   const [at, setAt] = useState(-1); // the line of the current match
   const searchRef = useRef(/** @type {HTMLInputElement | null} */ (null));
   const view = useRef(/** @type {{show: (line: number) => void} | null} */ (null));
+  const jump = target(hash);
+  const whole = stream?.store;
+  const [leaves, setLeaves] = useState(false); // the lines around the target are not enough
+  const isFar = !!task && !!jump && jump.number > far && !leaves && (!!attempt || (task.metadata.attempt || 1) === 1);
+  const around = useAround(id, isFar ? jump : null, { node: node || (many ? jump?.rank : undefined), attempt: attempt || undefined }, many, whole);
+  const store = around || whole;
   useEffect(() => { document.title = `Log of ${task?.name || id} · k8s-cli`; }, [task?.name]);
 
   const match = useMemo(() => matcher(find.text, find), [find]);
@@ -162,6 +190,8 @@ export function LogPage({ id }) {
   const hiddenKey = [...hidden].sort().join();
   const found = useScan(store, test && ((i) => !hidden.has(/** @type {LogStore} */ (store).rank(i)) && test(shownText(/** @type {LogStore} */ (store), i))), [find, hiddenKey]);
   const filtering = (filter.on && test) || hidden.size > 0;
+  useEffect(() => { if (!find.text && !filtering) setLeaves(false); }, [hash]);
+  useEffect(() => { if (follow || find.text || filtering) setLeaves(true); }, [follow, find.text, filtering]);
   const lines = useScan(store, filtering ? (i) => !hidden.has(/** @type {LogStore} */ (store).rank(i)) && (!filter.on || !test || test(shownText(/** @type {LogStore} */ (store), i)) !== filter.invert) : null, [find, filter, hiddenKey, filtering]);
 
   const step = (/** @type {number} */ by) => {
@@ -175,7 +205,6 @@ export function LogPage({ id }) {
     setAt(list.values[i]);
     view.current?.show(list.values[i]);
   };
-  const jump = target(hash);
   const targetLine = store && jump ? store.find(jump.rank, jump.number) : -1;
   const jumped = useRef("");
   useEffect(() => {
@@ -189,7 +218,7 @@ export function LogPage({ id }) {
   const nextTimes = () => { const n = times === "off" ? "local" : times === "local" ? "utc" : "off"; setTimes(n); remember("times", n); };
   useKeys({
     "/": () => searchRef.current?.focus(), n: () => step(1), N: () => step(-1), f: () => setFollow(!follow), w: toggleWrap, t: nextTimes,
-    Home: () => { setFollow(false); view.current?.show(0); }, End: () => setFollow(true),
+    Home: () => { setFollow(false); if (around) setLeaves(true); else view.current?.show(0); }, End: () => setFollow(true),
   }, [find, at, follow, wrap, times, found, store]);
 
   if (error && !task) {
@@ -199,6 +228,7 @@ export function LogPage({ id }) {
   if (!task) return html`<div class="page"><${Loading} /></div>`;
   const m = task.metadata;
   const ranks = Array.from({ length: Math.min(chips, m.num_nodes) }, (_, i) => i);
+  const length = whole?.length || 0;
   const total = lines ? lines.found.length : store?.length || 0;
   const download = url(taskPath(id, "/logs"), { follow: "false", node: node || undefined, attempt: attempt || undefined, timestamps: times !== "off" });
   const searchKey = (/** @type {KeyboardEvent} */ e) => {
@@ -216,14 +246,15 @@ export function LogPage({ id }) {
       <span class="grow"></span>
       <div class="toggles"><${Toggle} on=${follow} set=${() => setFollow(!follow)} label="Follow" title="Show new lines as they come (f)" /><${Toggle} on=${wrap} set=${toggleWrap} label="Wrap" title="Wrap long lines (w)" /><${Toggle} on=${times !== "off"} set=${nextTimes} label=${times === "utc" ? "UTC" : times === "local" ? "Local time" : "Times"} title="Times: off, local, UTC (t)" />
       <a class="button quiet" href=${download} download=${`${task.name}-${id}.log`} title="Download the log as the server sends it"><${Icon} name="download" />Download</a></div></div>
-    ${many && !node && html`<div class="chips" role="group" aria-label="Nodes">${ranks.map((r) => html`<button key=${r} class=${"chip rank-" + (r % 8)} aria-pressed=${hidden.has(r) ? "false" : "true"} title=${hidden.has(r) ? `Show node ${r}` : `Hide node ${r}`} onClick=${() => setHidden(toggled(hidden, r))}>node ${r}<small class="num">${count(store?.perRank.get(r) || 0)}</small></button>`)}
+    ${many && !node && html`<div class="chips" role="group" aria-label="Nodes">${ranks.map((r) => html`<button key=${r} class=${"chip rank-" + (r % 8)} aria-pressed=${hidden.has(r) ? "false" : "true"} title=${hidden.has(r) ? `Show node ${r}` : `Hide node ${r}`} onClick=${() => setHidden(toggled(hidden, r))}>node ${r}<small class="num">${count(whole?.perRank.get(r) || 0)}</small></button>`)}
       ${m.num_nodes > chips && html`<form onSubmit=${(/** @type {any} */ e) => { e.preventDefault(); setParams({ node: e.currentTarget.rank.value }); }}><label>Only node <input name="rank" class="tiny-field" inputmode="numeric" pattern="[0-9]+" /></label></form>`}
       ${hidden.size > 0 && html`<button class="link" onClick=${() => setHidden(new Set())}>Show all nodes</button>`}</div>`}
-    ${jump && targetLine < 0 && store && html`<p class="note" role="status"><${Icon} name="clock" />${stream?.state === "complete" ? `The log has no line ${count(jump.number)}.` : `Reads the log up to line ${count(jump.number)}: ${count(store.length)} lines so far.`}</p>`}
+    ${jump && (around || targetLine < 0) && whole && html`<p class="note" role="status"><${Icon} name="clock" />${around ? `These are the lines around line ${count(jump.number)}. The page reads the others: ${count(length)} lines so far.`
+    : stream?.state === "complete" ? `The log has no line ${count(jump.number)}.` : `Reads the log up to line ${count(jump.number)}: ${count(length)} lines so far.`}</p>`}
     ${stream?.problem && html`<p class="note" role="alert"><${Icon} name="warning" />${stream.problem}</p>`}
     ${total > 0 && store ? html`<${LogView} store=${store} lines=${lines?.found || null} total=${total} wrap=${wrap} times=${times} follow=${follow} setFollow=${setFollow} source=${match && "source" in match ? match.source : null} current=${at} target=${targetLine} api=${view} />`
     : html`<div class="log-empty"><${EmptyLog} task=${task} stream=${stream} filtering=${!!filtering && !!store?.length} /></div>`}
-    <p class="table-foot"><span class="num">${lines ? `${count(lines.found.length)} of ` : ""}${plural(store?.length || 0, "line")}, ${bytes(store?.bytes || 0)}</span><span><${Copy} class="link" text=${`k8s-cli jobs logs ${id}`} label="Copy CLI command" /></span></p></div>`;
+    <p class="table-foot"><span class="num">${lines ? `${count(lines.found.length)} of ` : ""}${plural(length, "line")}, ${bytes(whole?.bytes || 0)}</span><span><${Copy} class="link" text=${`k8s-cli jobs logs ${id}`} label="Copy CLI command" /></span></p></div>`;
 }
 
 /** @param {Set<number>} set @param {number} value */
@@ -283,12 +314,21 @@ function LogView({ store, lines, total, wrap, times, follow, setFollow, source, 
   const atEnd = pos.top >= v.spacer - pos.height - 2;
   // In a scaled list, the rows that are added move all rows: the row at the top returns to its place.
   useLayoutEffect(() => { if (!follow && v.ratio > 1) place((anchor.current * lineHeight) / v.ratio); }, [total]);
+  // The rest of the log has arrived around the lines on the screen, which stay in their place.
+  const shown = useRef(store);
+  useLayoutEffect(() => {
+    const before = shown.current, row = Math.min(anchor.current, before.length - 1);
+    shown.current = store;
+    if (before === store || follow || row < 0) return;
+    const line = store.find(before.rank(row), before.number(row));
+    if (line >= 0) api.current.show(line, true);
+  }, [store]);
   useLayoutEffect(() => { if (follow) { seen.current = total; place(v.spacer); } }, [total, follow, wrap, pos.height]);
   api.current = {
-    show(/** @type {number} */ line) {
+    show(/** @type {number} */ line, atTop = false) {
       const row = lines ? Math.min(lines.position(line), Math.max(0, total - 1)) : line;
       const ratio = visible(total, lineHeight, 0, pos.height).ratio;
-      anchor.current = Math.max(0, row - (wrap ? 0 : Math.floor(pos.height / lineHeight / 3)));
+      anchor.current = Math.max(0, row - (wrap || atTop ? 0 : Math.floor(pos.height / lineHeight / 3)));
       place((anchor.current * lineHeight) / ratio);
     },
   };
