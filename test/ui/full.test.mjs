@@ -1,22 +1,15 @@
-// The pages with many tasks, many changes and a long log. Prints medians; the limits are those of
-// an idle machine times the patience.
+// The pages with many tasks and many changes. Prints medians; the limits are those of an idle
+// machine times the patience.
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { after, before, test } from "node:test";
-import { Server, eventually, openBrowser, openPage, patience, removeLog, report, task, writeLog } from "./harness.mjs";
+import { Server, eventually, heap, openBrowser, openPage, patience, report, task } from "./harness.mjs";
 
-const many = 100_000, changesPerSecond = 200, seconds = 60, logLength = 1_000_000, repeats = 5;
+const many = 100_000, changesPerSecond = 200, seconds = 60, repeats = 5;
 
 /** @type {Server} */ let server;
 /** @type {import("playwright-core").Browser} */ let browser;
 /** @type {string[]} */ let ids;
-
-const heap = async (page) => {
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send("HeapProfiler.collectGarbage");
-  const { metrics } = await cdp.send("Performance.enable").then(() => cdp.send("Performance.getMetrics"));
-  return metrics.find((m) => m.name === "JSHeapUsedSize").value / 1e6;
-};
 
 before(async () => {
   server = await new Server(["--max-active-jobs-per-user", "10"]).start();
@@ -30,7 +23,6 @@ after(async () => {
   await browser?.close();
   await server?.as("max").post("/tasks/stop").catch(() => {});
   await server?.stop();
-  removeLog();
 });
 
 test(`a cold load of ${many} tasks`, async () => {
@@ -126,32 +118,3 @@ async function stopSteadily(all) {
   console.log(`# ${all.length} stops in ${((Date.now() - began) / 1000).toFixed(1)} s`);
   return all.length;
 }
-
-test(`a log of ${logLength} lines`, async () => {
-  const line = (i) => `2026-11-23 step ${i} loss ${(1 / (1 + i)).toFixed(6)} throughput ${800 + (i % 97)} img/s${i % 1000 === 0 ? " checkpoint" : ""}`;
-  writeLog(Array.from({ length: logLength }, (_, i) => line(i)), (i) => new Date(1.79e12 + i).toISOString().replace("Z", "000001Z"));
-  const ann = server.as("ann");
-  const id = await ann.submit(task("long-log"));
-  await ann.await(id, (t) => t.status === "running");
-  const page = await openPage(browser, server, "ann", { path: `/ui/tasks/${id}/logs#L500000` });
-  const began = Date.now();
-  await page.waitForSelector(".line.target", { timeout: 60_000 * patience });
-  report("line 500,000", [Date.now() - began], "ms");
-  assert.match(await page.textContent(".line.target .text"), /step 499999 /);
-  await eventually(async () => (await page.textContent(".table-foot")).includes("1,000,000 lines"), "all lines", 120_000 * patience);
-  report("all lines", [Date.now() - began], "ms");
-  assert.match(await page.textContent(".line.target .text"), /step 499999 /, "the line stays while the log grows");
-  const js = await heap(page);
-  const all = await page.evaluate(async () => /** @type {any} */ (performance).memory.usedJSHeapSize / 1e6);
-  report("heap", [js], "MB");
-  const searched = Date.now();
-  await page.fill(".log-tools input", "checkpoint");
-  await eventually(async () => (await page.textContent(".found")) === "1,000 lines", "the count", 60_000 * patience);
-  report("search", [Date.now() - searched], "ms");
-  assert.ok(js <= 250 && all <= 250, `heap ${js}, ${all}`);
-  await page.focus(".log");
-  await page.keyboard.press("End");
-  await eventually(async () => (await page.$$eval(".line .text", (l) => l.at(-1)?.textContent))?.includes("step 999999 "), "the last line");
-  await ann.post(`/tasks/${id}/stop`);
-  await page.context().close();
-});

@@ -1,6 +1,7 @@
 // A real server, a real browser, and a client of the API for the tests of the pages.
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
@@ -14,10 +15,10 @@ export const patience = Number(process.env.K8S_CLI_TEST_PATIENCE || 4);
 
 /** A server program with its own log. */
 export class Server {
-  /** @param {string[]} flags */
-  constructor(flags = []) {
+  /** @param {string[]} flags @param {{nats?: string, namespace?: string}} [o] nats is the URL of an external NATS */
+  constructor(flags = [], { nats, namespace: own = namespace } = {}) {
     this.dir = mkdtempSync(join(tmpdir(), "k8s-cli-ui-"));
-    this.flags = flags;
+    this.flags = [...flags, "--namespace", own, ...(nats ? ["--nats-url", nats] : ["--data-dir", join(this.dir, "data"), "--nats-listen", "off"])];
     this.port = 0;
     this.output = "";
   }
@@ -25,8 +26,7 @@ export class Server {
   get url() { return `http://127.0.0.1:${this.port}`; }
 
   async start() {
-    const args = ["--listen", `127.0.0.1:${this.port}`, "--kubeconfig", kubeconfig, "--namespace", namespace, "--data-dir", join(this.dir, "data"),
-      "--nats-listen", "off", "--allowed-annotations", "pod-end.k8s-cli.local/", ...this.flags];
+    const args = ["--listen", `127.0.0.1:${this.port}`, "--kubeconfig", kubeconfig, "--allowed-annotations", "pod-end.k8s-cli.local/", ...this.flags];
     this.process = spawn(join(programs, "k8s-cli-server"), args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, K8S_CLI_API_PORT: "" } });
     await new Promise((resolve, reject) => {
       const read = (data) => {
@@ -55,16 +55,49 @@ export class Server {
   }
 
   /** @param {string} user */
-  as(user) { return new API(this, user); }
+  as(user) { return new API(this, { "X-User": user }); }
+
+  /** @param {string} token */
+  with(token) { return new API(this, { Authorization: "Bearer " + token }); }
+}
+
+/** Forwards TCP connections to an address until cut is called, and again after restore. */
+export class Link {
+  /** @param {string} to URL */
+  constructor(to) {
+    const { hostname, port } = new URL(to);
+    this.isCut = false;
+    /** @type {Set<import("node:net").Socket>} */ this.sockets = new Set();
+    this.listener = createServer((near) => {
+      if (this.isCut) return near.destroy();
+      const far = connect(Number(port), hostname);
+      for (const [socket, other] of [[near, far], [far, near]]) {
+        this.sockets.add(socket);
+        socket.on("error", () => {}).on("close", () => { this.sockets.delete(socket); other.destroy(); });
+      }
+      near.pipe(far).pipe(near);
+    });
+  }
+
+  async open() {
+    await new Promise((resolve) => this.listener.listen(0, "127.0.0.1", () => resolve(undefined)));
+    this.url = `nats://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (this.listener.address()).port}`;
+    return this;
+  }
+
+  cut() { this.isCut = true; for (const s of this.sockets) s.destroy(); }
+  restore() { this.isCut = false; }
+  close() { this.cut(); this.listener.close(); }
 }
 
 /** A client of the API, as a program uses it. */
 export class API {
-  constructor(server, user) { this.server = server; this.user = user; }
+  /** @param {Server} server @param {Record<string, string>} credentials */
+  constructor(server, credentials) { this.server = server; this.credentials = credentials; }
 
   async call(method, path, body, type = "application/json") {
     const response = await fetch(this.server.url + path, {
-      method, headers: { "X-User": this.user, ...(body === undefined ? {} : { "Content-Type": type }) },
+      method, headers: { ...this.credentials, ...(body === undefined ? {} : { "Content-Type": type }) },
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
     });
     const text = await response.text();
@@ -131,11 +164,17 @@ export async function openBrowser() {
  */
 export async function openPage(browser, server, user, { path = "/ui/", ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  if (user) await login(context, server, user);
+  return openTab(context, server, path);
+}
+
+/** A further page of a browser. @param {import("playwright-core").BrowserContext} context @param {Server} server @param {string} path @param {string} [other] URL of another host that the page may open */
+export async function openTab(context, server, path, other) {
   const page = await context.newPage();
   page.setDefaultTimeout(8000 * patience);
   /** @type {string[]} */
   const faults = [];
-  page.on("request", (r) => { if (!r.url().startsWith(server.url) && !r.url().startsWith("data:")) faults.push(`request to ${r.url()}`); });
+  page.on("request", (r) => { if (!r.url().startsWith(server.url) && !r.url().startsWith("data:") && !(other && r.url().startsWith(other))) faults.push(`request to ${r.url()}`); });
   page.on("pageerror", (e) => faults.push(`error: ${e.stack}`));
   page.on("console", (m) => { if (m.type() === "error" && !/Failed to load resource|ERR_/.test(m.text())) faults.push(`console: ${m.text()}`); });
   page.on("dialog", (d) => { faults.push(`dialog: ${d.message()}`); d.dismiss(); });
@@ -149,7 +188,6 @@ export async function openPage(browser, server, user, { path = "/ui/", ...option
       throw new Error(`${selector} does not appear on ${page.url()}: ${text}\n${faults.join("\n")}`, { cause: err });
     }
   });
-  if (user) await login(context, server, user);
   await page.goto(server.url + path);
   return Object.assign(page, { faults });
 }
@@ -169,4 +207,12 @@ export function median(values) {
 /** @param {string} name @param {number[]} values @param {string} unit */
 export function report(name, values, unit) {
   console.log(`# ${name}: median ${Math.round(median(values) * 10) / 10} ${unit}${values.length > 1 ? ` (${values.map((v) => Math.round(v * 10) / 10).join(", ")})` : ""}`);
+}
+
+/** @returns {Promise<number>} MB of the heap of a page after a garbage collection */
+export async function heap(page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("HeapProfiler.collectGarbage");
+  const { metrics } = await cdp.send("Performance.enable").then(() => cdp.send("Performance.getMetrics"));
+  return metrics.find((m) => m.name === "JSHeapUsedSize").value / 1e6;
 }

@@ -24,6 +24,20 @@ const envPages = "K8S_CLI_TEST_UI"
 func TestPages(t *testing.T) {
 	testkit.Need(t, envPages, testkit.EnvKubeconfig, testkit.EnvPrograms)
 	runScript(t, "types.mjs")
+	script := os.Getenv(envPages)
+	report(t, runTests(t, script+".test.mjs", "K8S_CLI_TEST_NAMESPACE="+newNamespace(t)))
+	switch script {
+	case "short":
+		nats := testkit.RunNATS(t, t.TempDir(), 0)
+		report(t, runTests(t, "login.test.mjs", "K8S_CLI_TEST_SECOND_NAMESPACE="+newNamespace(t), "K8S_CLI_TEST_NATS="+nats.ClientURL()))
+	case "full":
+		report(t, runTests(t, "longlog.test.mjs", "K8S_CLI_TEST_NAMESPACE="+newNamespace(t)))
+	}
+}
+
+// newNamespace returns a namespace that is deleted at the end of the test.
+func newNamespace(t *testing.T) string {
+	t.Helper()
 	cluster, err := testkit.Connect(os.Getenv(testkit.EnvKubeconfig), "test-ui")
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +46,12 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Leave)
-	script := os.Getenv(envPages)
-	for _, r := range runTests(t, cluster.Namespace, script+".test.mjs") {
+	return cluster.Namespace
+}
+
+func report(t *testing.T, all []result) {
+	t.Helper()
+	for _, r := range all {
 		t.Run(r.name, func(t *testing.T) {
 			if !r.ok {
 				t.Error(r.output)
@@ -56,13 +74,13 @@ type result struct {
 	output string
 }
 
-// runTests runs a file of tests and returns their results.
-func runTests(t *testing.T, namespace, file string) []result {
+// runTests runs a file of tests with variables of the environment, and returns their results.
+func runTests(t *testing.T, file string, environment ...string) []result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	node := exec.CommandContext(ctx, "node", "--test", "--test-reporter=tap", file)
-	node.Env = append(os.Environ(), "K8S_CLI_TEST_NAMESPACE="+namespace)
+	node.Env = append(os.Environ(), environment...)
 	node.Stderr = t.Output()
 	out, err := node.StdoutPipe()
 	if err != nil {

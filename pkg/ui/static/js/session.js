@@ -15,15 +15,21 @@ function adopt(session) {
   server.patch({ session, needsLogin: !session.user });
 }
 
+/** Tells the other tabs of the browser about a login or logout. */
+const tabs = new BroadcastChannel("k8s-cli-session");
+tabs.onmessage = () => { readSession().catch(() => {}); };
+
 /** @param {{user: string} | {token: string}} credentials */
 export async function login(credentials) {
   await send("/session", { body: credentials });
   const session = await readSession();
   if (!session.user) throw new Error("The browser did not store the session. Use HTTPS, or open the page as localhost.");
+  tabs.postMessage("begun");
 }
 
 /** @param {boolean} all ends all sessions of the user */
 export async function logout(all) {
   await request("/session" + (all ? "?all=true" : ""), { method: "DELETE" });
   await readSession();
+  tabs.postMessage("ended");
 }
