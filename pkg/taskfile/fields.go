@@ -7,9 +7,11 @@ import "k8s-cli/pkg/task"
 // docs/taskfile.md equal to these tables.
 
 const (
-	forItself  = "not used; internal to SkyPilot"
-	noSecrets  = "managed secrets are not supported; write the values under secrets, or pass --secret NAME=VALUE"
-	noOverride = "overrides of SkyPilot's configuration are not supported, and the task may depend on them"
+	forItself = "not used; internal to SkyPilot"
+	noSecrets = "managed secrets are not supported; write the values under secrets, or pass --secret NAME=VALUE"
+	// as sky launch, which prints a notice
+	notLaunched = "ignored, because the file is launched as a task, which runs once; services and pools are not supported"
+	noOverride  = "overrides of SkyPilot's configuration are not supported, and the task may depend on them"
 )
 
 // taskTables returns the tables of a task, the root table first.
@@ -46,13 +48,13 @@ func taskFields(t *task.Spec) schema {
 		"outputs":             ignored(mappingOfAny, "not used; the server runs on one cluster and needs no cost estimate"),
 		"event_callback":      ignored(someText, "not called"),
 		"api_server_access":   ignored(truthOf(new(bool)), "not used; the container gets no credentials for the API server"),
+		"service":             ignored(anything, notLaunched),
+		"pool":                ignored(anything, notLaunched),
 		"file_mounts_mapping": ignored(anything, forItself),
 		"_metadata":           ignored(anything, forItself),
 
 		"managed_secrets": refused(noSecrets),
 		"experimental":    refused(noOverride + "; use config"),
-		"service":         refused("services are not supported; a task runs until its commands end"),
-		"pool":            refused("pools are not supported; a task gets containers of its own"),
 		"volume_mounts":   refused("internal to SkyPilot; name volumes under volumes"),
 	}
 }

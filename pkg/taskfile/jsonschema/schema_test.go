@@ -90,7 +90,7 @@ func TestSchemaRejectsWhatTheParserRejects(t *testing.T) {
 		"run: x\nresources: {cpu: 1}", "run: x\nresources: {cpus: [1]}", "run: x\nresources: [a]", "run: x\nenvs: [a]", "run: x\nenvs: {A: {}}",
 		"run: x\nvolumes: {/d: {naem: x}}", "run: x\nresources: {any_of: [{cpu: 1}]}", "run: x\nconfig: {kubernetes: {pod: {}}}",
 		"run: x\nconfig: {kubernetes: {pod_config: {spec: {hostNetwork: true}}}}", "run: x\nresources: {priority: 2000}",
-		"run: x\nresources: {job_recovery: {restarts: 1}}", "run: x\nservice: {}\npool: {workers: 1}", "run: [x]",
+		"run: x\nresources: {job_recovery: {restarts: 1}}", "run: x\nvolume_mounts: [data]", "run: [x]",
 	} {
 		if _, _, err := taskfile.Parse([]byte(text)); err == nil {
 			t.Errorf("the parser accepts %q", text)
@@ -104,7 +104,7 @@ func TestSchemaRejectsWhatTheParserRejects(t *testing.T) {
 // TestEveryFieldHasAType checks that a field of the tables is not forgotten here.
 func TestEveryFieldHasAType(t *testing.T) {
 	forms := formsOf("#/$defs/")
-	anything := regexp.MustCompile(`(^|\.)_|^file_mounts_mapping$|\.quota$`)
+	anything := regexp.MustCompile(`(^|\.)_|^(file_mounts_mapping|service|pool)$|\.quota$`)
 	for _, f := range taskfile.Fields() {
 		_, section := sections[f.Path]
 		if f.Severity != taskfile.Refused && !section && forms[f.Path] == nil && !anything.MatchString(f.Path) {
