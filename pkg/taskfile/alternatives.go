@@ -65,6 +65,9 @@ func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, e
 	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
 		return nil, false, w.wrong("infra cannot be combined with cloud, region or zone; write only infra")
 	}
+	if n.kind == mapping && n.has("spot_recovery") && n.has("job_recovery") {
+		return nil, false, w.wrong("spot_recovery is the old name of job_recovery; write only job_recovery")
+	}
 	p, err := resourcePools.fill(func(s schema) error { return w.fields(n, s) })
 	if err != nil {
 		return nil, false, err
@@ -176,6 +179,9 @@ var otherWords = map[string][]string{
 	"cloud":        {"infra"},
 	"region":       {"infra"},
 	"zone":         {"infra"},
+
+	"job_recovery":  {"spot_recovery"},
+	"spot_recovery": {"job_recovery"},
 }
 
 // united returns a mapping with the members of both. Members of second take precedence.

@@ -27,6 +27,9 @@ func TestAlternatives(t *testing.T) {
 		{"gpus stand for accelerators", "{accelerators: T4, any_of: [{gpus: L4}, {cpus: 1}]}", task.Resources{
 			AnyOf: []task.Resources{{Accelerators: "L4"}, {CPUs: "1", Accelerators: "T4"}},
 		}, nil},
+		{"the new name of the recovery replaces the old one", "{spot_recovery: FAILOVER, any_of: [{job_recovery: none}, {cpus: 1}]}", task.Resources{
+			AnyOf: []task.Resources{{}, {CPUs: "1", JobRecovery: task.Recovery{Strategy: "FAILOVER"}}},
+		}, []string{"resources.spot_recovery: deprecated; write job_recovery"}},
 		{"one is none", "{cpus: 4, any_of: [{memory: 8}]}", task.Resources{CPUs: "4", Memory: "8"}, nil},
 		{"none are none", "{cpus: 4, any_of: [], ordered: null}", task.Resources{CPUs: "4"}, nil},
 		{"sets inside", "{any_of: [{accelerators: {L4:1, T4:1}}, {cpus: 1}]}", task.Resources{

@@ -71,6 +71,7 @@ func resourceFields(p *plain) schema {
 		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods", "the server must allow keys with a domain"),
 		"priority_class":    honoured(text(&r.PriorityClass), "the PriorityClass of the pods; it must exist in the cluster, and the server must allow it"),
 		"job_recovery":      honoured(jobRecovery(&r.JobRecovery), "when Kubernetes replaces a failed pod: after an eviction if a strategy is set, after errors (backoffLimit of the Job), and after these exit codes (podFailurePolicy of the Job)", "`none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`"),
+		"spot_recovery":     honoured(spotRecovery(&r.JobRecovery), "deprecated; the old name of job_recovery"),
 		"infra":             honoured(infra, "all tasks run on the cluster of the server", "`kubernetes`, `k8s`; other values get a warning"),
 		"cloud":             honoured(infra, "the same as infra"),
 		"any_of":            group(lists, "alternative resources: the server uses the first alternative that fits an empty machine of the cluster; if none fits, the server uses the first one", "a list of resources; fields outside of the list apply to every alternative"),

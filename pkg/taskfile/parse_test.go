@@ -122,6 +122,8 @@ func TestRefusals(t *testing.T) {
 		{"a mapping of accelerators too much", "run: x\nresources: {accelerators: {A100: {count: 8}}}", invalid, "resources.accelerators: must be NAME, NAME:COUNT or COUNT (line 2)"},
 		{"a TPU", "run: x\nresources: {accelerators: 'tpu-v5e:8'}", invalid, "resources.accelerators: TPUs are not supported (line 2)"},
 		{"both words for accelerators", "run: x\nresources: {accelerators: 1, gpus: 2}", invalid, "resources.gpus: accelerators and gpus are the same field; write one of them (line 2)"},
+		{"both names of the recovery", "run: x\nresources: {spot_recovery: FAILOVER, job_recovery: none}", invalid, "resources: spot_recovery is the old name of job_recovery; write only job_recovery (line 2)"},
+		{"a recovery that does not exist", "run: x\nresources: {spot_recovery: LATER}", invalid, `resources.spot_recovery: "LATER" must be none, FAILOVER or EAGER_NEXT_REGION (line 2)`},
 		{"an image by region", "run: x\nresources: {image_id: {eu: a}}", invalid, "resources.image_id: images by region are not supported; name one container image (line 2)"},
 		{"an image without a name", "run: x\nresources: {image_id: {docker: null}}", invalid, "resources.image_id.docker: must be a string, not null (line 2)"},
 		{"a maybe", "run: x\nresources: {use_spot: maybe}", invalid, `resources.use_spot: "maybe" is neither true nor false (line 2)`},

@@ -39,6 +39,14 @@ func jobRecovery(to *task.Recovery) reader {
 	}
 }
 
+// spotRecovery is jobRecovery under its old name.
+func spotRecovery(to *task.Recovery) reader {
+	return func(w *decoder, n *node) error {
+		w.warn("deprecated; write job_recovery")
+		return jobRecovery(to)(w, n)
+	}
+}
+
 func strategy(to *string) reader {
 	return func(w *decoder, n *node) error {
 		name := strings.ToUpper(n.text)

@@ -158,6 +158,9 @@ func formsOf(base string) map[string]Schema {
 	accelerators := func() Schema {
 		return examples(types("string", "integer", "number", "array", "object"), "H100:8", Schema{"H100": 8}, 2)
 	}
+	recovery := func() Schema {
+		return Schema{"anyOf": []any{Schema{"type": "string"}, reference(base, "JobRecovery"), Schema{"type": "null"}}}
+	}
 	forms := map[string]Schema{
 		"name": examples(types("string"), "train"), "num_nodes": examples(integer(1, 1_000_000), 2),
 		"workdir": types("string", "object"), "git": object(Schema{"url": types("string"), "ref": types("string")}),
@@ -173,8 +176,8 @@ func formsOf(base string) map[string]Schema {
 		"image_id":          examples(types("string", "object"), "python:3.13-slim"),
 		"ephemeral_storage": examples(types("string", "number"), "50GB"),
 		"labels":            examples(scalars(), Schema{"team": "vision"}), "priority_class": types("string"),
-		"job_recovery": {"anyOf": []any{Schema{"type": "string"}, reference(base, "JobRecovery"), Schema{"type": "null"}}},
-		"infra":        examples(types("string"), "kubernetes"), "cloud": types("string"),
+		"job_recovery": recovery(), "spot_recovery": recovery(),
+		"infra": examples(types("string"), "kubernetes"), "cloud": types("string"),
 		"any_of": listOf(reference(base, "TaskResources")), "ordered": listOf(reference(base, "TaskResources")),
 		"disk_size": types("string", "number"), "max_hourly_cost": types("string", "number"), "use_spot": types("boolean", "string", "integer"),
 		"priority": integer(-1000, 1000), "accelerator_args": mapping(),
