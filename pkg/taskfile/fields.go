@@ -66,7 +66,7 @@ func resourceFields(p *plain) schema {
 		"memory":            honoured(checked(text(&r.Memory), func() error { _, err := r.RAM(); return err }), "the container's memory request and limit", "`16` (GiB), `16+`, `512Mi`, `64GB`"),
 		"accelerators":      honoured(accelerators(c), "a limit of nvidia.com/gpu or amd.com/gpu, and affinity to nodes whose labels name the model", "`H100`, `H100:8`, `{H100: 8}`, `2`; fractions are rounded up; a set or a list gives alternatives"),
 		"gpus":              honoured(accelerators(c), "the same as accelerators"),
-		"image_id":          honoured(image(&r.ImageID), "the container's image", "`IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`"),
+		"image_id":          honoured(image(&r.ImageID), "the container's image", "`IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`, `{REGION: IMAGE}` if all images are the same"),
 		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "the container's request for disk space of the node", "`50` (GB), `50GB`"),
 		"labels":            honoured(labels(&r.Labels), "labels of the Jobs and pods", "the server must allow keys with a domain"),
 		"priority_class":    honoured(text(&r.PriorityClass), "the PriorityClass of the pods; it must exist in the cluster, and the server must allow it"),

@@ -129,6 +129,8 @@ var forms = []form{
 	{"resources.image_id", "resources: {image_id: null}", Honoured},
 	{"resources.image_id", "resources: {image_id: ami-0123456789}", Warning},
 	{"resources.image_id", "resources: {image_id: {us-east-1: ami-1, us-west-1: ami-2}}", Refused},
+	{"resources.image_id", "resources: {image_id: {us-east-1: ubuntu, us-west-1: ubuntu}}", Honoured},
+	{"resources.image_id", "resources: {image_id: {us-east-1: ami-1, us-west-1: ami-1}}", Warning},
 	{"resources.spot_recovery", "resources: {spot_recovery: {max_restarts_on_errors: 2}}", Warning},
 	{"resources.ports", "resources: {ports: 8080}", Warning},
 	{"resources.ports", "resources: {ports: '8000,9000'}", Warning},

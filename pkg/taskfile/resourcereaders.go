@@ -83,22 +83,40 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 	return nil
 }
 
-// image stores the name of a container image, also in the form {docker: IMAGE}.
+// image stores the name of a container image, also in the form {docker: IMAGE} or
+// {REGION: IMAGE}.
 func image(to *string) reader {
 	return func(w *decoder, n *node) error {
+		read := text(to)
 		if n.kind == mapping {
-			if len(n.members) != 1 || n.members[0].key != "docker" {
-				return w.wrong("images by region are not supported; name one container image")
-			}
-			return w.each(n, func(_ string, value *node) error { return text(to)(w, value) })
+			read = imageOfRegions(to)
 		}
-		if err := text(to)(w, n); err != nil {
+		if err := read(w, n); err != nil {
 			return err
 		}
 		if strings.HasPrefix(*to, "ami-") || strings.HasPrefix(*to, "skypilot:") || strings.HasPrefix(*to, "projects/") {
 			w.warn("looks like a machine image, but is used as a container image")
 		}
 		return nil
+	}
+}
+
+// imageOfRegions stores the image that a mapping names for every region. The server does not
+// know its region, so different images are an error.
+func imageOfRegions(to *string) reader {
+	return func(w *decoder, n *node) error {
+		images := map[string]bool{}
+		err := w.each(n, func(_ string, value *node) error {
+			if err := text(to)(w, value); err != nil {
+				return err
+			}
+			images[strings.TrimPrefix(*to, "docker:")] = true
+			return nil
+		})
+		if err == nil && len(images) > 1 {
+			return w.wrong("names %d different images by region, but all tasks run on the server's cluster; name one container image", len(images))
+		}
+		return err
 	}
 }
 
