@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/hint"
 )
 
 // limits returns limits of all Jobs, of the Jobs of one user, and of unschedulable pods.
@@ -250,7 +251,7 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, append(tt.log, submit("ann", "x"))...)
 			d := p.renderInput(p.tasks["x"])
-			if d.reason != tt.reason || task.Hint(d.reason) == "" {
+			if d.reason != tt.reason || hint.For(d.reason, "", nil) == "" {
 				t.Errorf("reason %s, want %s", d.reason, tt.reason)
 			}
 			text, found := strings.CutPrefix(d.note, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.position, p.admission.queue.length()))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/hint"
 )
 
 // An answer for a task is encoded on request and cached until the task changes. Most tasks are
@@ -63,7 +64,7 @@ func withBacklogPosition(d renderInput) []byte {
 		Reason   string `json:"reason"`
 		Message  string `json:"message"`
 		Hint     string `json:"hint"`
-	}{d.position, d.reason, d.note, task.Hint(d.reason)}
+	}{d.position, d.reason, d.note, hint.For(d.reason, "", nil)}
 	more, _ := task.Marshal(position) // numbers and strings cannot fail
 	return slices.Concat(head, metadata, more[1:len(more)-1], []byte{','}, tail)
 }

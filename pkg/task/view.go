@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s-cli/pkg/task/hint"
 )
 
 // Reasons of k8s-cli itself; all other reasons come from Kubernetes.
@@ -124,7 +126,7 @@ func (v VolumeView) Explain() Note {
 	if v.Reason != "" {
 		n = Note{Reason: v.Reason, Message: v.Message}
 	}
-	n.Hint = hint(n.Reason, n.Message, nil)
+	n.Hint = hint.For(n.Reason, n.Message, nil)
 	return n
 }
 
@@ -164,7 +166,7 @@ func (v View) Explain(nodes []Node) Note {
 		return Note{v.Reason, v.Message, v.hint(nodes)}
 	case len(v.Missing) > 0:
 		message := fmt.Sprintf("waiting for volume %s: you have no volume of that name, and there is no claim of that name that you may use", v.Missing[0])
-		return Note{ReasonVolume, message, hint(ReasonVolume, message, nil)}
+		return Note{ReasonVolume, message, hint.For(ReasonVolume, message, nil)}
 	}
 	runs := slices.ContainsFunc(nodes, func(n Node) bool { return n.Phase == Running })
 	i := slices.IndexFunc(nodes, func(n Node) bool {
@@ -186,7 +188,7 @@ func (v View) Explain(nodes []Node) Note {
 func (v View) hint(nodes []Node) string {
 	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason == v.Reason && n.explain(len(nodes)) == v.Message })
 	if i < 0 {
-		return hint(v.Reason, v.Message, nil)
+		return hint.For(v.Reason, v.Message, nil)
 	}
 	return v.NodeHint(nodes[i])
 }
@@ -196,7 +198,7 @@ func (v View) NodeHint(n Node) string {
 	if v.noted(n) && v.Notes[n.Rank].Hint != "" {
 		return v.Notes[n.Rank].Hint
 	}
-	return hint(n.Reason, n.Message, n.ExitCode)
+	return hint.For(n.Reason, n.Message, n.ExitCode)
 }
 
 // noted reports whether the reason of a node comes from its note.

@@ -1,55 +1,35 @@
-package task
+// Package hint says what to do about the reasons for which tasks and volumes wait or fail.
+package hint
 
 import "strings"
-
-// The reasons that k8s-cli itself finds, where Kubernetes has none.
-const (
-	ReasonBacklog       = "InBacklog"            // the Jobs of the task are not created yet
-	ReasonMaxJobs       = "MaxActiveJobs"        // the Jobs of all users have reached the limit
-	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // the Jobs of the user have reached the limit
-	ReasonMaxUnplaced   = "MaxUnschedulablePods" // the unschedulable pods of the user have reached the limit
-	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than the limit of Jobs
-	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts is not bound yet
-	ReasonClaimGone     = "VolumeGone"           // a claim that the task mounts does not exist any more
-	ReasonClaimDeleting = "VolumeDeleting"       // a claim that the task mounts is being deleted
-	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not respond
-	ReasonNotScheduled  = "NotScheduled"         // the scheduler that the task names has not handled the pod
-	ReasonBackOff       = "BackOff"              // a node has failed and starts again
-)
 
 // SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
 const SetupFailedSuffix = " of setup, so run did not start"
 
-// SetupFailed is the termination message of a node whose setup failed.
-const SetupFailed = LauncherSays + "setup failed"
-
-// LauncherSays is the prefix of the termination messages that the entrypoint writes.
-const LauncherSays = "k8s-cli: "
-
 // hints maps a reason to one sentence that says what to do.
 var hints = map[string]string{
-	ReasonBacklog:          "Wait: users take turns; among your own tasks, resources.priority decides which starts first.",
-	ReasonMaxJobs:          "Wait: the task starts when Jobs of other tasks are gone; the administrator can raise --max-active-jobs.",
-	ReasonMaxUserJobs:      "The task starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
-	ReasonMaxUnplaced:      "Check why your other tasks find no machine, then stop them or request less; this task starts when fewer of their pods wait.",
-	ReasonTooLarge:         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
-	ReasonVolume:           "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
-	ReasonSibling:          "Check why the other node failed, and fix that.",
-	ReasonDeleted:          "Submit the task again if it should have continued; to end a task without a failure, use 'k8s-cli jobs stop'.",
-	ReasonInternal:         "This is a fault of the server: report it to the administrator; the server log has details.",
-	ReasonNotBound:         "Check the volume with 'k8s-cli volumes status', or ask the administrator which storage classes work.",
-	ReasonClaimGone:        "Create the volume again and submit the task again, or stop the task.",
-	ReasonClaimDeleting:    "Stop the task, so that Kubernetes can delete the volume; then create the volume again.",
-	ReasonUnshared:         "Create a volume with the access mode ReadWriteMany, give each node its own volume, or use one node.",
-	ReasonNodeNotReady:     "Kubernetes evicts the pod after some minutes; ask the administrator why the machine is not ready.",
-	ReasonBackOff:          "Wait: Kubernetes starts the node again, and waits longer after each failure; read the failed attempt with 'k8s-cli jobs logs --attempt'.",
-	ReasonNotScheduled:     "If this persists, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
+	"InBacklog":            "Wait: users take turns; among your own tasks, resources.priority decides which starts first.",
+	"MaxActiveJobs":        "Wait: the task starts when Jobs of other tasks are gone; the administrator can raise --max-active-jobs.",
+	"MaxActiveJobsPerUser": "The task starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
+	"MaxUnschedulablePods": "Check why your other tasks find no machine, then stop them or request less; this task starts when fewer of their pods wait.",
+	"TaskTooLarge":         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
+	"VolumeNotFound":       "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
+	"SiblingFailed":        "Check why the other node failed, and fix that.",
+	"JobDeleted":           "Submit the task again if it should have continued; to end a task without a failure, use 'k8s-cli jobs stop'.",
+	"InternalError":        "This is a fault of the server: report it to the administrator; the server log has details.",
+	"VolumeNotBound":       "Check the volume with 'k8s-cli volumes status', or ask the administrator which storage classes work.",
+	"VolumeGone":           "Create the volume again and submit the task again, or stop the task.",
+	"VolumeDeleting":       "Stop the task, so that Kubernetes can delete the volume; then create the volume again.",
+	"VolumeNotShareable":   "Create a volume with the access mode ReadWriteMany, give each node its own volume, or use one node.",
+	"NodeNotReady":         "Kubernetes evicts the pod after some minutes; ask the administrator why the machine is not ready.",
+	"BackOff":              "Wait: Kubernetes starts the node again, and waits longer after each failure; read the failed attempt with 'k8s-cli jobs logs --attempt'.",
+	"NotScheduled":         "If this persists, no scheduler of that name runs: correct schedulerName and submit the task again, or ask the administrator.",
 	"FailedBinding":        "Name a storage class when you create the volume, or ask the administrator to add a volume or a default storage class.",
 	"ProvisioningFailed":   "Create a volume with a storage class of this cluster, and use that volume in the task.",
 	"FailedMount":          "Kubernetes keeps trying: check that the volume exists, is not in use and is reachable, or ask the administrator.",
 	"FailedAttachVolume":   "The volume may still be attached to another machine: stop what uses it there, or use a volume with the access mode ReadWriteMany.",
-	ReasonFetching:         "Wait: large files take a while.",
-	ReasonNotFetched:       "Submit the task and its files again if the message names a fault in the files, or ask the administrator whether pods can reach the server.",
+	"FetchingFiles":        "Wait: large files take a while.",
+	"FilesNotFetched":      "Submit the task and its files again if the message names a fault in the files, or ask the administrator whether pods can reach the server.",
 	"JobSuspended":         "The queue starts the task when it has capacity: ask the queue's administrator, or remove the task with 'k8s-cli jobs stop'.",
 	"QuotaExceeded":        "Request less, stop tasks that you do not need, or ask the administrator to raise the quota; the server retries automatically.",
 	"NamespaceTerminating": "The namespace is being deleted: ask the administrator.",
@@ -81,7 +61,7 @@ var hints = map[string]string{
 	"EvictionByEvictionAPI":    "An administrator drained the machine: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"TerminationByKubelet":     "The machine ran short of resources or shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"NodeLost":                 "The machine does not respond: submit the task again, or set resources.job_recovery for automatic restarts.",
-	reasonDeadline:             "Allow more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make the task shorter.",
+	"DeadlineExceeded":         "Allow more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make the task shorter.",
 	"BackoffLimitExceeded":     "Read the log with 'k8s-cli jobs logs', and submit the task again.",
 	"UnexpectedAdmissionError": "The machine had less capacity than the scheduler assumed: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"Preempting":               "A critical pod of the cluster replaced the task's pod: submit the task again, or set resources.job_recovery for automatic restarts.",
@@ -89,19 +69,16 @@ var hints = map[string]string{
 	"NodeShutdown":             "The machine is shutting down: submit the task again, or set resources.job_recovery for automatic restarts.",
 }
 
-// Hint returns one sentence that says what to do about a reason, or "" if unknown.
-func Hint(reason string) string { return hint(reason, "", nil) }
-
-// hint returns one sentence that says what to do about a reason. The message and the exit
-// code distinguish cases of one reason; code is nil if there is none.
-func hint(reason, message string, code *int) string {
+// For returns one sentence that says what to do about a reason, or "" if unknown. The message
+// and the exit code distinguish cases of one reason; code is nil if there is none.
+func For(reason, message string, code *int) string {
 	switch reason {
 	case "":
 		return ""
 	case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable":
-		return imageHint(message)
+		return ofImage(message)
 	case "Error":
-		return exitHint(message, code)
+		return ofExitCode(message, code)
 	case "FailedCreatePodSandBox":
 		if strings.Contains(message, "no runtime for") {
 			return "The machine does not have this container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
@@ -113,8 +90,8 @@ func hint(reason, message string, code *int) string {
 	return hints[reason]
 }
 
-// imageHint returns what to do about an image that cannot be pulled.
-func imageHint(message string) string {
+// ofImage returns what to do about an image that cannot be pulled.
+func ofImage(message string) string {
 	has := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(strings.ToLower(message), w) {
@@ -136,8 +113,8 @@ func imageHint(message string) string {
 	return "Correct resources.image_id, or ask the administrator why the image cannot be pulled; Kubernetes retries automatically."
 }
 
-// exitHint returns what an exit code means by the conventions of shells.
-func exitHint(message string, code *int) string {
+// ofExitCode returns what an exit code means by the conventions of shells.
+func ofExitCode(message string, code *int) string {
 	if code == nil {
 		return ""
 	}

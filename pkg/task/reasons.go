@@ -1,0 +1,27 @@
+package task
+
+import "k8s-cli/pkg/task/hint"
+
+// The reasons that k8s-cli itself finds, where Kubernetes has none.
+const (
+	ReasonBacklog       = "InBacklog"            // the Jobs of the task are not created yet
+	ReasonMaxJobs       = "MaxActiveJobs"        // the Jobs of all users have reached the limit
+	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // the Jobs of the user have reached the limit
+	ReasonMaxUnplaced   = "MaxUnschedulablePods" // the unschedulable pods of the user have reached the limit
+	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than the limit of Jobs
+	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts is not bound yet
+	ReasonClaimGone     = "VolumeGone"           // a claim that the task mounts does not exist any more
+	ReasonClaimDeleting = "VolumeDeleting"       // a claim that the task mounts is being deleted
+	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not respond
+	ReasonNotScheduled  = "NotScheduled"         // the scheduler that the task names has not handled the pod
+	ReasonBackOff       = "BackOff"              // a node has failed and starts again
+)
+
+// SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
+const SetupFailedSuffix = hint.SetupFailedSuffix
+
+// SetupFailed is the termination message of a node whose setup failed.
+const SetupFailed = LauncherSays + "setup failed"
+
+// LauncherSays is the prefix of the termination messages that the entrypoint writes.
+const LauncherSays = "k8s-cli: "
