@@ -29,7 +29,7 @@ type submitOptions struct {
 	secretFiles []string
 	grid        []string // NAME=VALUE,VALUE...
 
-	cpus, memory, gpus, image string // empty keeps the value in the file, taskfile.None removes it
+	cpus, memory, gpus, image, timeout string // empty keeps the value in the file, taskfile.None removes it
 }
 
 const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
@@ -44,6 +44,7 @@ func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags.StringVar(&o.memory, "memory", "", "memory of each node, in GiB or with a unit, for example 16 or 512Mi, or none; overrides "+whose)
 	flags.StringVar(&o.gpus, "gpus", "", "GPUs of each node, for example H100:8 or 2, or none; overrides "+whose)
 	flags.StringVar(&o.image, "image-id", "", "container image, or none for the default image; overrides "+whose)
+	flags.StringVar(&o.timeout, "timeout", "", "`duration` after which the server ends a running task, for example 2h or 1h30m, or none; overrides "+whose)
 	o.valueFlags(cmd)
 	neverAsks(cmd)
 	flags.SetNormalizeFunc(skyNames)
@@ -100,7 +101,10 @@ func (o submitOptions) check(files []string, nodesGiven bool) error {
 // checkResources returns a usage error for resources that no task can have.
 func (o submitOptions) checkResources() error {
 	var t task.Spec
-	taskfile.Overrides{CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image}.Override(&t)
+	taskfile.Overrides{CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image, MaxDuration: o.timeout}.Override(&t)
+	if _, err := t.TimeLimit(); err != nil {
+		return exit.Usagef("--timeout: %v", err)
+	}
 	r := t.Resources
 	if _, err := r.CPU(); err != nil {
 		return exit.Usagef("--cpus: %v", err)
@@ -120,7 +124,7 @@ func (o submitOptions) checkResources() error {
 // overrides returns the values that replace the values in every file. It takes the values
 // of variables without a value from lookup.
 func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.Overrides, error) {
-	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes, CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image}
+	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes, CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image, MaxDuration: o.timeout}
 	var err error
 	if all.Envs, err = values(lookup, "--env", o.envFiles, o.envs); err != nil {
 		return all, err

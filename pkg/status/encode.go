@@ -57,6 +57,8 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	o.positive("attempt", m.Attempt)
 	o.positive("restarts", m.Restarts)
 	o.positive("max_restarts", m.MaxRestarts)
+	o.given("max_duration", m.MaxDuration)
+	o.moment("deadline", m.Deadline)
 	o.key("nodes")
 	o.b = list(o.b, len(m.Nodes), func(b []byte, i int) []byte { return appendNode(b, &m.Nodes[i]) })
 	return o.end()

@@ -44,7 +44,12 @@ func (r Renderer) task(v task.View) task.Status {
 			NodeJobs:  v.JobNames(),
 			User:      v.Submit.User,
 			Nodes:     nodes,
+
+			MaxDuration: v.Submit.Task.MaxDuration,
 		},
+	}
+	if at, ok := v.Deadline(); ok && !s.Phase.Over() {
+		s.Metadata.Deadline = &at
 	}
 	why := v.Explain(nodes)
 	s.Metadata.Reason, s.Metadata.Message, s.Metadata.Hint = why.Reason, why.Message, why.Hint

@@ -53,6 +53,17 @@ func TestTheBodyOfATask(t *testing.T) {
 	}
 }
 
+func TestTheDeadlineOfATask(t *testing.T) {
+	for name, v := range map[string]task.View{"running": running(), "failed": failed()} {
+		r := *v.Record
+		r.Submit.Task.MaxDuration, r.StartedAt, v.Record = "1m", second(5), &r
+		m := Renderer{}.task(v).Metadata
+		if shown := m.Deadline != nil && m.Deadline.Equal(second(65)); m.MaxDuration != "1m" || shown != (name == "running") {
+			t.Errorf("a task that is %s has %q and %v", name, m.MaxDuration, m.Deadline)
+		}
+	}
+}
+
 func TestTheBodyOfAVolume(t *testing.T) {
 	v := task.VolumeView{
 		VolumeRecord: &task.VolumeRecord{

@@ -69,7 +69,7 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 		Submit: &task.Submit{
 			ID:   seen.TaskID,
 			User: job.Annotations[task.AnnotationUser],
-			Task: task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes},
+			Task: task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration]},
 		},
 		Hash:      job.Annotations[task.AnnotationSubmission],
 		CreatedAt: created,

@@ -127,6 +127,7 @@ type Controller struct {
 	admitting      appendGuard
 	quota          reservation
 	waits          waitTimers
+	runs           runTimer
 	archiveWaits   archiveTimers
 
 	queue atomic.Pointer[queue] // nil while Run does not run
@@ -188,6 +189,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.earlyEvictions.clear()
 	defer c.quota.clear()
 	defer c.waits.clear()
+	defer c.runs.clear()
 	defer c.archiveWaits.clear()
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	for _, k := range c.projection.Keys() {

@@ -73,7 +73,8 @@ func (c *Controller) failResume(ctx context.Context, k task.Key, cause error) er
 // maxAttemptsPerFact bounds the attempts in one fact, because the size of an entry is limited.
 const maxAttemptsPerFact = 64
 
-// report appends that a task has started or ended, or that its nodes start again.
+// report appends that a task has started or ended, or that its nodes start again, and ends a
+// task at its deadline.
 func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
 	lost, again, err := c.missingJobs(ctx, k, v)
 	if err != nil {
@@ -92,7 +93,8 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 	if v.Phase == task.Pending && v.CurrentPhase() == task.Running {
 		return again, c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
 	}
-	return again, nil
+	left, err := c.enforceDeadline(ctx, v)
+	return sooner(again, left), err
 }
 
 // reportRestarts appends the attempts that ended and after which their nodes start again. done
@@ -173,6 +175,7 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 	}
 	c.earlyEvictions.drop(k)
 	c.waits.drop(k, v.JobNames())
+	c.runs.drop(k.ID)
 	c.releaseQuota()
 	c.archiveWaits.drop(k)
 	return 0, nil

@@ -51,6 +51,10 @@ type Ended struct {
 	Nodes   []Node `json:"nodes"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+
+	// log time before which the fact has no effect: the deadline of a task that ended because
+	// of its max_duration. A wrong clock of the leader therefore does not end the task early.
+	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
 // Rejected records that Kubernetes will never accept a task or volume.

@@ -28,13 +28,14 @@ const (
 	// mount the claims by name
 	LabelShared = "skypilot-shared"
 
-	AnnotationCreated    = "created-at" // RFC 3339, UTC: when the command was stored
-	AnnotationNodes      = "num-nodes"
-	AnnotationUser       = "skypilot-user"       // exact user name
-	AnnotationName       = "skypilot-name"       // exact name of the task
-	AnnotationSubmission = "skypilot-submission" // hash of the command that requested the object
-	AnnotationTrace      = "skypilot-trace"      // on Jobs: id of the OpenTelemetry trace of the submission, if it is traced
-	AnnotationResumed    = "skypilot-resumed"    // "true" on a Job that was created suspended and resumed later
+	AnnotationCreated     = "created-at" // RFC 3339, UTC: when the command was stored
+	AnnotationNodes       = "num-nodes"
+	AnnotationUser        = "skypilot-user"         // exact user name
+	AnnotationName        = "skypilot-name"         // exact name of the task
+	AnnotationSubmission  = "skypilot-submission"   // hash of the command that requested the object
+	AnnotationMaxDuration = "skypilot-max-duration" // on Jobs: max_duration of the task, if it has one
+	AnnotationTrace       = "skypilot-trace"        // on Jobs: id of the OpenTelemetry trace of the submission, if it is traced
+	AnnotationResumed     = "skypilot-resumed"      // "true" on a Job that was created suspended and resumed later
 
 	AnnotationSetup = "skypilot-setup" // on pods: the script as written
 	AnnotationRun   = "skypilot-run"   // on pods: the script as written

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The patterns of amounts in task files, which become Kubernetes quantities. The forms are
@@ -162,6 +163,33 @@ func (r Resources) MemoryBytes() float64 {
 	}
 	number := strings.TrimRight(s, "kKMGTPEi")
 	return amount(number, s[len(number):])
+}
+
+// maxDuration is the longest max_duration of a task.
+const maxDuration = 365 * 24 * time.Hour
+
+// durationForm has no plain number, because its unit is minutes in some fields of SkyPilot,
+// and seconds in Kubernetes.
+var durationForm = regexp.MustCompile(`^(?:([0-9]{1,9})w)?(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?$`)
+
+// TimeLimit returns the max_duration of the task, 0 if there is none.
+func (t Spec) TimeLimit() (time.Duration, error) {
+	if t.MaxDuration == "" {
+		return 0, nil
+	}
+	m := durationForm.FindStringSubmatch(t.MaxDuration)
+	if m == nil {
+		return 0, fmt.Errorf("%s is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w", Quote(t.MaxDuration))
+	}
+	seconds := 0
+	for i, unit := range []int{7 * 24 * 3600, 24 * 3600, 3600, 60, 1} {
+		n, _ := strconv.Atoi(m[i+1]) // an absent part is 0
+		seconds += n * unit
+	}
+	if seconds < 1 || seconds > int(maxDuration.Seconds()) {
+		return 0, fmt.Errorf("%s is not between 1s and %dd", Quote(t.MaxDuration), int(maxDuration.Hours()/24))
+	}
+	return time.Duration(seconds) * time.Second, nil
 }
 
 // SizeText returns a number of bytes in the largest unit in which it is a whole number.

@@ -3,6 +3,7 @@ package task
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -185,5 +186,30 @@ func checkQuantity(t *testing.T, got string, err error, want string) {
 	}
 	if q.Cmp(resource.MustParse(want)) != 0 {
 		t.Errorf("%q is not as much as %s", got, want)
+	}
+}
+
+func TestTimeLimits(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 0, "1s": time.Second, "90s": 90 * time.Second, "30m": 30 * time.Minute, "2h": 2 * time.Hour, "1h30m": 90 * time.Minute,
+		"1d": 24 * time.Hour, "2w1d": 15 * 24 * time.Hour, "365d": maxDuration,
+	} {
+		s := Spec{Run: "x", MaxDuration: text}
+		if got, err := s.TimeLimit(); err != nil || got != want {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
+		}
+		if err := s.Validate(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"90":   `max_duration: "90" is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w`,
+		"1.5h": "is not a duration", "-1h": "is not a duration", "1h 30m": "is not a duration", "30m1h": "is not a duration", "x": "is not a duration",
+		"9999999999s": "is not a duration",
+		"0s":          `"0s" is not between 1s and 365d`, "0h0m": "is not between", "366d": "is not between", "999999999w999999999d": "is not between",
+	} {
+		if err := (Spec{Run: "x", MaxDuration: text}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }

@@ -14,6 +14,7 @@ const (
 	ReasonClaimDeleting = "VolumeDeleting"       // a claim that the task mounts is being deleted
 	ReasonNodeNotReady  = "NodeNotReady"         // the machine does not respond
 	ReasonNotScheduled  = "NotScheduled"         // the scheduler that the task names has not handled the pod
+	ReasonDeadline      = "DeadlineExceeded"     // the task ran for its max_duration, or a pod for its activeDeadlineSeconds
 	ReasonBackOff       = "BackOff"              // a node has failed and starts again
 )
 

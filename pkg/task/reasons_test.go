@@ -13,7 +13,7 @@ func TestReasonsHaveHints(t *testing.T) {
 	for _, reason := range []string{
 		ReasonBacklog, ReasonMaxJobs, ReasonMaxUserJobs, ReasonMaxUnplaced, ReasonTooLarge, ReasonNotBound, ReasonClaimGone,
 		ReasonClaimDeleting, ReasonNodeNotReady, ReasonNotScheduled, ReasonBackOff, ReasonVolume, ReasonUnshared, ReasonSibling,
-		ReasonDeleted, ReasonInternal, ReasonFetching, ReasonNotFetched, reasonDeadline,
+		ReasonDeleted, ReasonInternal, ReasonFetching, ReasonNotFetched, ReasonDeadline,
 	} {
 		if hint.For(reason, "", nil) == "" {
 			t.Errorf("%s has no hint", reason)
@@ -86,10 +86,10 @@ func TestWhatExplainsANode(t *testing.T) {
 		},
 		{
 			"a time limit ends what failed by it", with(viewFixture(Running, "failed failed"), func(v *View) {
-				v.Jobs[0].Reason, v.Jobs[0].Message, v.Pods[0].Reason, v.Pods[0].ExitCode = reasonDeadline, "was active longer", "Error", new(143)
+				v.Jobs[0].Reason, v.Jobs[0].Message, v.Pods[0].Reason, v.Pods[0].ExitCode = ReasonDeadline, "was active longer", "Error", new(143)
 				v.Phase, v.Nodes = Failed, v.Outcome(nil).Nodes
 			}),
-			Note{reasonDeadline, "was active longer", hint.For(reasonDeadline, "", nil)},
+			Note{ReasonDeadline, "was active longer", hint.For(ReasonDeadline, "", nil)},
 		},
 		{
 			"what a pod waited for is not why its Job failed", with(viewFixture(Running, "failed pending"), func(v *View) {

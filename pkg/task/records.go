@@ -27,6 +27,19 @@ type Record struct {
 	CleanedUp bool              `json:"gone,omitempty"`     // the task is over, and the cluster has no object of it left
 
 	Admitted bool `json:"admitted,omitempty"` // the task may have Jobs
+
+	// when the start of the first container was stored; only for a task with a max_duration
+	StartedAt time.Time `json:"started_at,omitzero"`
+}
+
+// Deadline returns the time at which the task has run for its max_duration; ok is false
+// without a max_duration, and before the task starts.
+func (r *Record) Deadline() (at time.Time, ok bool) {
+	limit, err := r.Submit.Task.TimeLimit()
+	if limit == 0 || err != nil || r.StartedAt.IsZero() {
+		return time.Time{}, false
+	}
+	return r.StartedAt.Add(limit), true
 }
 
 // TraceID returns the id of the trace of the submission, 32 hexadecimal digits. TraceID

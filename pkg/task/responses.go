@@ -138,8 +138,10 @@ type Metadata struct {
 	Attempt   int      `json:"attempt,omitempty"`  // largest number of the nodes' attempts; 0 if no node is ever restarted
 	Restarts  int      `json:"restarts,omitempty"` // restarts of all nodes
 	// largest number of restarts of each node after failures
-	MaxRestarts int    `json:"max_restarts,omitempty"`
-	Nodes       []Node `json:"nodes"` // by rank
+	MaxRestarts int        `json:"max_restarts,omitempty"`
+	MaxDuration string     `json:"max_duration,omitempty"` // as in Spec
+	Deadline    *time.Time `json:"deadline,omitempty"`     // when the server ends the task because of its max_duration; only while the task runs
+	Nodes       []Node     `json:"nodes"`                  // by rank
 }
 
 // A Node describes one node of a task.

@@ -23,5 +23,6 @@ const (
 	RejectedMissingUploads Rejection = "missing" // the user has no such uploads, or no longer
 	RejectedUnknownWriter  Rejection = "stray"   // the entry was written for another log, or its writer has expired
 	RejectedTooMany        Rejection = "full"    // too many sessions ended recently
+	RejectedEarly          Rejection = "early"   // the deadline of the task has not passed by log time
 	RejectedExpired        Rejection = "expired" // the entry was stored after Entry.Until, and its callers already got an error
 )

@@ -31,8 +31,12 @@ type Spec struct {
 	SubPaths  map[string]string `json:"sub_paths,omitempty"`
 	Ephemeral Ephemerals        `json:"ephemeral_volumes,omitempty"` // per-node volumes, by mount path
 	Config    Config            `json:"config,omitzero"`
-	Setup     string            `json:"setup,omitempty"` // runs first; run starts only if setup succeeds
-	Run       string            `json:"run,omitempty"`
+	// Longest time from the first start of a container to the end of the task: "90s", "2h",
+	// "1d". Empty means no limit.
+	MaxDuration string `json:"max_duration,omitempty"`
+
+	Setup string `json:"setup,omitempty"` // runs first; run starts only if setup succeeds
+	Run   string `json:"run,omitempty"`
 }
 
 // Git names a commit of a repository.

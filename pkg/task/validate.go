@@ -44,7 +44,7 @@ var (
 // ErrInvalid.
 func (t Spec) Validate() error {
 	for _, check := range []func() error{
-		t.checkName, t.checkNodes, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.Config.check, t.checkAnnotations,
+		t.checkName, t.checkNodes, t.checkTimeLimit, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.Config.check, t.checkAnnotations,
 	} {
 		if err := check(); err != nil {
 			return Error(ErrInvalid, err.Error())
@@ -68,6 +68,13 @@ func (t Spec) checkName() error {
 func (t Spec) checkNodes() error {
 	if t.NumNodes < 0 || t.NumNodes > MaxNodes {
 		return fmt.Errorf("num_nodes: %d is not between 1 and %d", t.NumNodes, MaxNodes)
+	}
+	return nil
+}
+
+func (t Spec) checkTimeLimit() error {
+	if _, err := t.TimeLimit(); err != nil {
+		return fmt.Errorf("max_duration: %w", err)
 	}
 	return nil
 }

@@ -105,13 +105,11 @@ func (v View) node(rank int) Node {
 		n.Reason, n.Message = "", ""
 	// The reason of a waiting pod, or of a pod that a deadline ended, is not why the Job
 	// failed.
-	case n.Reason == "", pod.Phase == Pending, job.Reason == reasonDeadline:
+	case n.Reason == "", pod.Phase == Pending, job.Reason == ReasonDeadline:
 		n.Reason, n.Message = job.Reason, job.Message
 	}
 	return n
 }
-
-const reasonDeadline = "DeadlineExceeded"
 
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {

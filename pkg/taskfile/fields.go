@@ -41,6 +41,7 @@ func taskFields(t *task.Spec) schema {
 		"sub_paths":         honoured(textsOf(&t.SubPaths), "the same as sub_path in volumes", "`path: directory`; usually written by programs"),
 		"config":            group(mappingOf(configFields(&t.Config.Kubernetes))),
 		"ephemeral_volumes": honoured(ephemerals(&t.Ephemeral), "the same as volumes with a size", "`path: {size, storage_class, access_mode, labels}`; usually written by programs"),
+		"max_duration":      honoured(checked(text(&t.MaxDuration), func() error { _, err := t.TimeLimit(); return err }), "the longest time that the task runs, from the first start of a container, restarts included; then the server ends the task as failed, with the reason `DeadlineExceeded`", "`90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`"),
 		"setup":             honoured(text(&t.Setup), "a script, run by bash if the image has bash, otherwise by sh"),
 		"run":               honoured(text(&t.Run), "a script that starts if setup succeeded", "setup or run is required"),
 

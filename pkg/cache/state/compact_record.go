@@ -28,14 +28,17 @@ type CompactRecord struct {
 	claims              map[string]string
 	uids                []string
 	nodeStates          []task.Node
-	restarts            *restarts    // nil for most tasks
+	extra               *extra       // nil for most tasks
 	full                *task.Record // set while the submission has further fields, until the Jobs exist
 }
 
-// restarts holds when the nodes of a task are restarted, and which attempts ended.
-type restarts struct {
-	recovery task.Recovery
-	attempts []task.Attempt
+// extra holds what few tasks have: when their nodes are restarted, which attempts ended, for how
+// long the task may run, and since when the task runs.
+type extra struct {
+	recovery    task.Recovery
+	attempts    []task.Attempt
+	maxDuration string
+	startedAt   time.Time
 }
 
 // A listedSpec holds the parts of a submission that lists show or filter by. Many tasks share
@@ -72,8 +75,8 @@ func compact(r *task.Record) *CompactRecord {
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
-	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 {
-		t.restarts = &restarts{recovery, r.Attempts}
+	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" {
+		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt}
 	}
 	if !fitsCompact(c) {
 		t.full = r
@@ -88,7 +91,7 @@ func fitsCompact(c *task.Submit) bool {
 	}
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
-	rest.Task.Name, rest.Task.NumNodes = "", 0
+	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration = "", 0, ""
 	rest.Task.Resources.Accelerators = ""
 	if len(rest.Task.Resources.Labels) > 0 {
 		rest.Task.Resources.Labels = nil
@@ -113,19 +116,20 @@ func (t *CompactRecord) Record() *task.Record {
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = t.name, t.nodes, t.listed.Value().resources()
-	if t.restarts != nil {
-		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.restarts.recovery, t.restarts.attempts
+	if t.extra != nil {
+		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.extra.recovery, t.extra.attempts
+		r.Submit.Task.MaxDuration, r.StartedAt = t.extra.maxDuration, t.extra.startedAt
 	}
 	return r
 }
 
 // Restarts returns how often the nodes of the task were restarted, of all nodes together.
 func (t *CompactRecord) Restarts() (count int) {
-	if t.restarts == nil {
+	if t.extra == nil {
 		return 0
 	}
 	latest := map[int]int{} // number of the latest ended attempt, by rank
-	for _, a := range t.restarts.attempts {
+	for _, a := range t.extra.attempts {
 		count += max(a.Number-latest[a.Rank], 0)
 		latest[a.Rank] = max(a.Number, latest[a.Rank])
 	}

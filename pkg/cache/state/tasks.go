@@ -133,8 +133,17 @@ func (s *State) started(f task.Started) (task.Result, []task.Key) {
 	if r == nil || r.UIDs == nil || r.Phase != task.Pending {
 		return reject(f.ID, task.RejectedStale)
 	}
-	s.change(r, func(r *task.Record) { r.Phase, r.Nodes = task.Running, f.Nodes })
+	s.change(r, func(r *task.Record) { startRun(r); r.Nodes = f.Nodes })
 	return accept(taskKey(f.ID))
+}
+
+// startRun changes a task that has started. The log time of this entry is the start for the
+// max_duration of the task: the clocks of the machines may be wrong.
+func startRun(r *task.Record) {
+	r.Phase = task.Running
+	if r.StartedAt.IsZero() && r.Submit.Task.MaxDuration != "" {
+		r.StartedAt = r.UpdatedAt
+	}
 }
 
 // restarted accepts each attempt whose number follows the last attempt of its node. A task
@@ -148,7 +157,7 @@ func (s *State) restarted(f task.Restarted) (task.Result, []task.Key) {
 	if len(ended) == 0 {
 		return reject(f.ID, task.RejectedStale)
 	}
-	next := s.change(r, func(r *task.Record) { r.Phase, r.Attempts = task.Running, all })
+	next := s.change(r, func(r *task.Record) { startRun(r); r.Attempts = all })
 	for _, a := range ended {
 		s.happened(attempt.Event(next, a))
 	}
@@ -159,6 +168,9 @@ func (s *State) ended(f task.Ended) (task.Result, []task.Key) {
 	r := s.Tasks[f.ID].Record()
 	if r == nil || r.UIDs == nil || r.Phase.Over() || !f.Phase.Over() {
 		return reject(f.ID, task.RejectedStale)
+	}
+	if s.Time.Before(f.NotBefore) {
+		return reject(f.ID, task.RejectedEarly)
 	}
 	s.finish(r, func(r *task.Record) {
 		r.Phase, r.Nodes, r.Reason, r.Message = f.Phase, f.Nodes, f.Reason, f.Message
@@ -219,12 +231,13 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
 // still has the submission. The uploads stay until the task is over, because pods may request
-// them. Lists need the GPUs and the labels, and users see the restarts.
+// them. Lists need the GPUs and the labels, users see the restarts, and the controller needs
+// max_duration.
 func dropSpec(r *task.Record) {
 	t := r.Submit.Task
 	retained := listedSpecOf(&r.Submit).Value().resources()
 	retained.JobRecovery = r.Submit.Resources().JobRecovery
-	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained}
+	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained, MaxDuration: t.MaxDuration}
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}

@@ -43,6 +43,9 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 
 func jobAnnotations(r *task.Record) map[string]string {
 	all := mergeMaps(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
+	if limit := r.Submit.Task.MaxDuration; limit != "" {
+		all[task.AnnotationMaxDuration] = limit
+	}
 	if id := r.TraceID(); id != "" {
 		all[task.AnnotationTrace] = id
 	}

@@ -61,7 +61,7 @@ var hints = map[string]string{
 	"EvictionByEvictionAPI":    "An administrator drained the machine: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"TerminationByKubelet":     "The machine ran short of resources or shut down: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"NodeLost":                 "The machine does not respond: submit the task again, or set resources.job_recovery for automatic restarts.",
-	"DeadlineExceeded":         "Allow more time in config.kubernetes.pod_config (activeDeadlineSeconds), or make the task shorter.",
+	"DeadlineExceeded":         "Allow more time in max_duration (or activeDeadlineSeconds, if the task sets that), or make the task shorter.",
 	"BackoffLimitExceeded":     "Read the log with 'k8s-cli jobs logs', and submit the task again.",
 	"UnexpectedAdmissionError": "The machine had less capacity than the scheduler assumed: submit the task again, or set resources.job_recovery for automatic restarts.",
 	"Preempting":               "A critical pod of the cluster replaced the task's pod: submit the task again, or set resources.job_recovery for automatic restarts.",

@@ -136,6 +136,20 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestTimeLimit(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	for want, m := range map[string]task.Metadata{
+		"":             {},
+		"2h":           {MaxDuration: "2h"},
+		"2h, 35m left": {MaxDuration: "2h", Deadline: new(now.Add(35 * time.Minute))},
+		"90s, 0s left": {MaxDuration: "90s", Deadline: new(now.Add(-time.Second))},
+	} {
+		if got := timeLimit(m, now); got != want {
+			t.Errorf("%+v: %q, want %q", m, got, want)
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 100000: "100,000", 1234567: "1,234,567"} {
 		if got := Count(n); got != want {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"k8s-cli/pkg/task"
 )
 
@@ -36,6 +38,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"user", userOf(m.User, t.Username)},
 		{"position", position(m)},
 		{"attempt", attemptOf(m)},
+		{"max_duration", timeLimit(m, time.Now())},
 		{"reason", m.Reason},
 		{"message", lasting(m.Message, time.Now())},
 		{"hint", m.Hint},
@@ -65,6 +68,15 @@ func attemptOf(m task.Metadata) string {
 		}
 	}
 	return ""
+}
+
+// timeLimit returns how long the task may run, and how much of that is left, for example
+// "2h, 35m left".
+func timeLimit(m task.Metadata, now time.Time) string {
+	if m.Deadline == nil {
+		return m.MaxDuration
+	}
+	return m.MaxDuration + ", " + duration.HumanDuration(max(m.Deadline.Sub(now), 0)) + " left"
 }
 
 func position(m task.Metadata) string {
