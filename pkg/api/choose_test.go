@@ -7,6 +7,39 @@ import (
 	"k8s-cli/pkg/task"
 )
 
+// A task with use_spot requires spot machines if the cluster has some, and otherwise has a warning.
+func TestSpotMachinesAreRequiredWhereThereAreSome(t *testing.T) {
+	spot := func(has, known bool) func(task.Resources) (bool, bool) {
+		return func(r task.Resources) (bool, bool) { return has && r.UseSpot, known }
+	}
+	const either = `"any_of":[{"use_spot":true},{"cpus":1}]`
+	for _, tt := range []struct {
+		name, resources string
+		holds           func(task.Resources) (bool, bool)
+		spot            bool
+		says            string
+	}{
+		{"there are some", `"use_spot":true`, spot(true, true), true, ""},
+		{"there are some, and the first alternative asks for them", either, spot(true, true), true, ""},
+		{"nobody asks for them", `"cpus":1`, spot(true, true), false, ""},
+		{"there are none", `"use_spot":true`, spot(false, true), false, "resources.use_spot: not used; no machine of the cluster has a label of spot machines"},
+		{"the machines are not known", `"use_spot":true`, spot(false, false), false, "resources.use_spot: not used; this server cannot read the machines of the cluster"},
+		{"nobody knows machines", `"use_spot":true`, nil, false, "this server cannot read the machines"},
+	} {
+		s := serve(t, &fake{holds: tt.holds})
+		a := s.send("POST", "/tasks/submit", `{"run":"true","resources":{`+tt.resources+`}}`)
+		if a.StatusCode != 200 || len(s.told()) != 1 {
+			t.Fatalf("%s: %d %s", tt.name, a.StatusCode, a.body)
+		}
+		if submit := s.told()[0].Submit; submit.Spot != tt.spot || submit.Resources().UseSpot != tt.spot {
+			t.Errorf("%s: spot machines are required: %t", tt.name, submit.Spot)
+		}
+		if !strings.Contains(a.body, tt.says) || tt.says == "" && strings.Contains(a.body, "warnings") {
+			t.Errorf("%s: %s, want %q", tt.name, a.body, tt.says)
+		}
+	}
+}
+
 func TestTheFirstAlternativeThatFitsIsTaken(t *testing.T) {
 	only := func(cpus string) func(task.Resources) (bool, bool) {
 		return func(r task.Resources) (can, known bool) { return r.CPUs == cpus, true }

@@ -167,6 +167,9 @@ type (
 
 func (f nodesFunc) CanHold(r task.Resources) (can, known bool) { return f(r) }
 
+// HasSpot asks for a task with nothing but use_spot.
+func (f nodesFunc) HasSpot() (has, known bool) { return f(task.Resources{UseSpot: true}) }
+
 func (f sealFunc) Seal(s task.Submit) (task.Submit, error) { return f(s) }
 
 func (f previewFunc) Preview(s task.Submit) ([]json.RawMessage, []string, error) { return f(s) }

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/framing"
+	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
@@ -75,8 +76,8 @@ type Config struct {
 
 	Trace *trace.Tracer // nil disables tracing
 
-	Sealer    Sealer       // nil means that tasks with secrets are rejected
-	Nodes     NodeCapacity // nil means that the capacity of nodes is unknown
+	Sealer    Sealer           // nil means that tasks with secrets are rejected
+	Nodes     resolve.Machines // nil means that the machines are unknown
 	Previewer Previewer
 
 	Uploads Uploads

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
@@ -17,12 +18,6 @@ type Sealer interface {
 	Seal(s task.Submit) (task.Submit, error)
 }
 
-// A NodeCapacity reports whether some machine of the cluster could hold one node of a task
-// if the machine were empty. known is false while the machines are unknown.
-type NodeCapacity interface {
-	CanHold(r task.Resources) (can, known bool)
-}
-
 // A submitter checks tasks and appends them to the log.
 type submitter struct {
 	log          Log
@@ -31,8 +26,8 @@ type submitter struct {
 	policy       policy.Tasks
 	defaultImage string
 	uploads      Uploads
-	sealer       Sealer       // nil means that tasks with secrets are rejected
-	nodes        NodeCapacity // nil means that the capacity of nodes is unknown
+	sealer       Sealer           // nil means that tasks with secrets are rejected
+	nodes        resolve.Machines // nil means that the machines are unknown
 }
 
 // submit checks one task and appends the task to the log. warnings are the warnings of the
@@ -76,11 +71,8 @@ func (s *submitter) prepare(user, key string, t task.Spec, warnings []string) (*
 	if err := s.limits.reserve(user, key); err != nil {
 		return nil, err
 	}
-	choice, warning := s.choose(t.Resources.Alternatives())
-	if warning != "" {
-		warnings = append(warnings, warning)
-	}
-	submit := &task.Submit{User: user, Task: t, Choice: choice, Key: key}
+	submit := &task.Submit{User: user, Task: t, Key: key}
+	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads) > 0 {
 		submit.Files = s.uploads.Advertise
@@ -96,39 +88,6 @@ func (s *submitter) withNewID(sub *submission) (task.Command, error) {
 	sub.submit.ID = task.NewID()
 	inLog, err := s.sealed(sub.submit)
 	return task.Command{Submit: inLog}, err
-}
-
-// choose returns the index of the alternative that the task gets: the first alternative
-// that a machine of the cluster could hold if the machine were empty. If the machines are
-// unknown or no machine could hold any alternative, choose returns 0. The warning explains
-// a choice other than the obvious one.
-func (s *submitter) choose(all []task.Resources) (choice int, warning string) {
-	if len(all) == 1 {
-		return 0, ""
-	}
-	for i, r := range all {
-		can, known := false, false
-		if s.nodes != nil {
-			can, known = s.nodes.CanHold(r)
-		}
-		switch {
-		case !known:
-			return 0, fmt.Sprintf("resources: using the first of %d alternatives%s: this server cannot read the machines of the cluster", len(all), describe(r))
-		case can && i == 0:
-			return 0, ""
-		case can:
-			return i, fmt.Sprintf("resources: using alternative %d of %d%s: no machine can hold the earlier alternatives", i+1, len(all), describe(r))
-		}
-	}
-	return 0, fmt.Sprintf("resources: using the first of %d alternatives%s, and the task waits: no machine can hold any alternative", len(all), describe(all[0]))
-}
-
-// describe returns the accelerators of an alternative in parentheses, or "".
-func describe(r task.Resources) string {
-	if r.Accelerators == "" {
-		return ""
-	}
-	return " (" + r.Accelerators + ")"
 }
 
 // checkFiles returns an error if the pods of the task could not get its files.

@@ -5,6 +5,7 @@ package placement
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -63,13 +64,16 @@ func RoundUpToBytes(q resource.Quantity) resource.Quantity {
 	return q
 }
 
-// Tolerations admits pods with GPUs to machines that are reserved for such pods.
-func Tolerations(r task.Resources) []corev1.Toleration {
-	kind, _, count := GPUs(r)
-	if count == 0 {
-		return nil
+// Tolerations admits pods to machines that are reserved for such pods: pods with GPUs, and pods
+// for spot machines.
+func Tolerations(r task.Resources) (all []corev1.Toleration) {
+	if kind, _, count := GPUs(r); count > 0 {
+		all = append(all, TolerationOf(kind))
 	}
-	return []corev1.Toleration{TolerationOf(kind)}
+	if r.UseSpot {
+		all = append(all, SpotTolerations()...)
+	}
+	return all
 }
 
 // TolerationOf returns the toleration of pods that request an extended resource.
@@ -77,18 +81,52 @@ func TolerationOf(kind corev1.ResourceName) corev1.Toleration {
 	return corev1.Toleration{Key: string(kind), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// ModelSelector returns a selector of the machines whose labels name the GPU model of the
-// task. Any of the labels in use suffices; nil means any machine.
-func ModelSelector(r task.Resources) *corev1.NodeSelector {
+// NodeSelector returns a selector of the machines on which the pods of a task may run; nil
+// means any machine.
+func NodeSelector(r task.Resources) *corev1.NodeSelector {
+	terms := modelTerms(r)
+	if r.UseSpot {
+		terms = Both(terms, spotTerms())
+	}
+	if terms == nil {
+		return nil
+	}
+	return &corev1.NodeSelector{NodeSelectorTerms: terms}
+}
+
+// modelTerms selects the machines whose labels name the GPU model of the task. Any of the
+// labels in use suffices; nil means any machine.
+func modelTerms(r task.Resources) (terms []corev1.NodeSelectorTerm) {
 	_, model, _ := GPUs(r)
 	if model == "" {
 		return nil
 	}
-	var terms []corev1.NodeSelectorTerm
 	for _, s := range gpu.ModelOf(model).Selectors {
-		terms = append(terms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: s.Label, Operator: corev1.NodeSelectorOpIn, Values: s.Values},
-		}})
+		terms = append(terms, termOf(s.Label, s.Values...))
 	}
-	return &corev1.NodeSelector{NodeSelectorTerms: terms}
+	return terms
+}
+
+func termOf(label string, values ...string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+}
+
+// Both returns terms that match a machine if and only if one term of first and one of second
+// match it. nil matches any machine.
+func Both(first, second []corev1.NodeSelectorTerm) (all []corev1.NodeSelectorTerm) {
+	if first == nil {
+		return second
+	}
+	for _, a := range first {
+		if len(a.MatchExpressions) == 0 {
+			continue // matches no machine
+		}
+		for _, b := range second {
+			all = append(all, corev1.NodeSelectorTerm{MatchExpressions: slices.Concat(a.MatchExpressions, b.MatchExpressions)})
+		}
+	}
+	if all == nil {
+		return []corev1.NodeSelectorTerm{{}}
+	}
+	return all
 }

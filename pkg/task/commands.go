@@ -43,6 +43,7 @@ type Submit struct {
 	Task   Spec   `json:"task"`
 	Image  string `json:"image"`
 	Choice int    `json:"choice,omitempty"` // index in Task.Resources.Alternatives
+	Spot   bool   `json:"spot,omitempty"`   // the pods require spot machines: use_spot, and the cluster has such machines
 	Key    string `json:"key,omitempty"`    // Idempotency-Key of the request
 
 	// If a task has secrets, Sealed contains the encrypted values, and Task.Secrets has
@@ -57,11 +58,13 @@ type Submit struct {
 	Trace string `json:"-"`
 }
 
-// Resources returns the resources of every node of the task, which is the chosen
-// alternative if there are several.
+// Resources returns the resources of every node of the task: the chosen alternative, with
+// UseSpot only if the pods require spot machines.
 func (s Submit) Resources() Resources {
 	all := s.Task.Resources.Alternatives()
-	return all[min(s.Choice, len(all)-1)]
+	r := all[min(s.Choice, len(all)-1)]
+	r.UseSpot = s.Spot
+	return r
 }
 
 // Redacted replaces the value of a secret.

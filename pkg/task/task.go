@@ -67,7 +67,7 @@ type Resources struct {
 	Memory       string   `json:"memory,omitempty"`        // GiB without a unit: "16", "16+", "64GB", "512Mi"
 	Accelerators string   `json:"accelerators,omitempty"`  // "V100:2", "V100", "2"; fractions round up
 	InstanceType string   `json:"instance_type,omitempty"` // accepted, not honoured
-	UseSpot      bool     `json:"use_spot,omitempty"`      // accepted, not honoured
+	UseSpot      bool     `json:"use_spot,omitempty"`      // only machines that the cloud may take away, if the cluster has any
 	DiskSize     int      `json:"disk_size,omitempty"`     // GB; accepted, not honoured
 	Ports        []string `json:"ports,omitempty"`         // "8080", "10052-10100"; accepted, not honoured
 	ImageID      string   `json:"image_id,omitempty"`      // container image, with or without the prefix docker:

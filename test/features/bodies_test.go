@@ -241,8 +241,8 @@ func TestAcceptedRequestBodies(t *testing.T) {
 			}
 		})
 	}
-	warned := decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run":"true","service":{"replicas":2},"resources":{"use_spot":true,"disk_size":100},"volumes":{"/data":"nowhere"}}`))
-	if text := strings.Join(warned.Warnings, " "); !strings.Contains(text, "service: ignored") || !strings.Contains(text, "use_spot") || !strings.Contains(text, "disk_size") {
+	warned := decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run":"true","service":{"replicas":2},"resources":{"zone":"b","disk_size":100},"volumes":{"/data":"nowhere"}}`))
+	if text := strings.Join(warned.Warnings, " "); !strings.Contains(text, "service: ignored") || !strings.Contains(text, "resources.zone") || !strings.Contains(text, "disk_size") {
 		t.Errorf("the warnings are %q, want one for each field that is not honoured", warned.Warnings)
 	}
 }

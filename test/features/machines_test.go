@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/gpu"
+	"k8s-cli/pkg/taskfile"
 )
 
 // A machine is a node of the cluster whose kubelet is the test. The scheduler and all
@@ -269,4 +271,34 @@ func TestAvailableGPUs(t *testing.T) {
 		ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", message, "A100"})
 		ann.stop(t, id)
 	}
+}
+
+// A task with use_spot runs only on spot machines. The test is not parallel, because the tasks of
+// other tests with use_spot would wait for the machine of this test.
+func TestSpotTaskRunsOnASpotMachine(t *testing.T) {
+	ann := start(t).as(t, "ann")
+	of := map[string]string{"k8s-cli.test/spot-of": ann.namespace}
+	ann.newMachine(t, "on-demand", of, ann.room(t, "8", "8Gi"))
+	spot := ann.newMachine(t, "spot", map[string]string{"k8s-cli.test/spot-of": ann.namespace, "cloud.google.com/gke-spot": "true"}, ann.room(t, "4", "8Gi"))
+	spot.patch(t, map[string]any{"spec": map[string]any{"taints": []any{
+		corev1.Taint{Key: machineTaint, Value: ann.namespace, Effect: corev1.TaintEffectNoSchedule},
+		corev1.Taint{Key: "cloud.google.com/gke-spot", Value: "true", Effect: corev1.TaintEffectNoSchedule},
+	}}})
+	file := fmt.Sprintf("resources: {use_spot: true, cpus: 1}\nrun: 'true'\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {k8s-cli.test/spot-of: %s}, tolerations: [{key: %s, operator: Exists}]}}}}", ann.namespace, machineTaint)
+	parsed, _, err := taskfile.Parse([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id string
+	eventually(t, "the spot machine to be known", func() (string, bool) {
+		got, err := ann.Submit(t.Context(), parsed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = got.ID
+		return strings.Join(got.Warnings, "\n"), len(got.Warnings) == 0
+	})
+	pod := spot.awaitPod(t, id)
+	spot.runs(t, pod)
+	ann.await(t, id, task.Running)
 }

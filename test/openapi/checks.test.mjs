@@ -73,11 +73,11 @@ test("yaml-language-server completes and diagnoses a task file", async () => {
     editor.notify("initialized", {});
     editor.notify("workspace/didChangeConfiguration", {settings: {yaml: {validate: true, completion: true, schemaStore: {enable: false}}}});
     const uri = "file:///task.yaml";
-    const text = `# yaml-language-server: $schema=${url}/schema/task.json\nnmae: x\nrun: echo\nresources:\n  use_spot: true\n  acc\n`;
+    const text = `# yaml-language-server: $schema=${url}/schema/task.json\nnmae: x\nrun: echo\nresources:\n  disk_size: 100\n  acc\n`;
     const diagnosed = editor.until((m) => m.method === "textDocument/publishDiagnostics" && m.params.diagnostics.some((d) => d.message.includes("nmae")));
     editor.notify("textDocument/didOpen", {textDocument: {uri, languageId: "yaml", version: 1, text}});
     const {params} = await diagnosed;
-    assert.ok(params.diagnostics.some((d) => d.message.includes("use_spot")), JSON.stringify(params.diagnostics));
+    assert.ok(params.diagnostics.some((d) => d.message.includes("disk_size")), JSON.stringify(params.diagnostics));
     const {result} = await editor.request("textDocument/completion", {textDocument: {uri}, position: {line: 5, character: 5}});
     assert.ok(result.items.some((item) => item.label === "accelerators"), JSON.stringify(result).slice(0, 500));
   } finally {

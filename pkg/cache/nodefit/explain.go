@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"k8s-cli/pkg/placement"
 	"k8s-cli/pkg/task/gpu"
 )
 
@@ -55,7 +56,7 @@ func explain(requirements *Requirements, all []*corev1.Node) Reason {
 func unmatched(requirements *Requirements, all []*corev1.Node) Reason {
 	if model := modelOf(requirements); model != "" {
 		return Reason{
-			fmt.Sprintf("no machine of the cluster has GPUs of the type %s", model),
+			fmt.Sprintf("no %smachine of the cluster has GPUs of the type %s", spotWord(requirements), model),
 			gpuHint(all),
 		}
 	}
@@ -134,6 +135,21 @@ func modelOf(n *Requirements) string {
 		for _, e := range t.MatchExpressions {
 			if e.Key == gpu.LabelModel && len(e.Values) > 0 {
 				return strings.ToUpper(e.Values[0])
+			}
+		}
+	}
+	return ""
+}
+
+// spotWord returns "spot " if the requirements name only spot machines.
+func spotWord(n *Requirements) string {
+	if n.terms == nil {
+		return ""
+	}
+	for _, t := range n.terms.NodeSelectorTerms {
+		for _, e := range t.MatchExpressions {
+			if len(e.Values) > 0 && placement.IsSpot(map[string]string{e.Key: e.Values[0]}) {
+				return "spot "
 			}
 		}
 	}

@@ -192,6 +192,47 @@ func TestNodesThatChange(t *testing.T) {
 	}
 }
 
+// A task with use_spot fits only spot machines, if there are some, and any machine otherwise.
+func TestSpotMachines(t *testing.T) {
+	n := NewNodes()
+	ask := func(want bool, r task.Resources) {
+		t.Helper()
+		if can, known := n.CanHold(r); can != want || !known {
+			t.Errorf("%+v fits: %t", r, can)
+		}
+	}
+	if has, known := n.HasSpot(); has || known {
+		t.Errorf("before the machines are known: %t, %t", has, known)
+	}
+	n.MarkSynced()
+	n.Put(Trim(newNode("large", "8", "8Gi", "1", "nvidia.com/gpu.product", "NVIDIA-L4")))
+	if has, known := n.HasSpot(); has || !known {
+		t.Errorf("without spot machines: %t, %t", has, known)
+	}
+	ask(true, task.Resources{UseSpot: true, CPUs: "8"})
+	for i, mark := range [][2]string{
+		{"cloud.google.com/gke-spot", "true"}, {"eks.amazonaws.com/capacityType", "SPOT"},
+		{"kubernetes.azure.com/scalesetpriority", "spot"}, {"karpenter.sh/capacity-type", "spot"},
+	} {
+		small := tainted(newNode("small", "2", "8Gi", "0", mark[0], mark[1]), mark[0], mark[1], corev1.TaintEffectNoSchedule)
+		n.Put(Trim(small))
+		if has, known := n.HasSpot(); !has || !known || Taint(small) != "" {
+			t.Errorf("%v: %t, %t, taint %q", mark, has, known, Taint(small))
+		}
+		ask(true, task.Resources{UseSpot: true, CPUs: "2"})
+		ask(false, task.Resources{UseSpot: true, CPUs: "8"})
+		ask(true, task.Resources{CPUs: "8"})
+		ask(false, task.Resources{UseSpot: true, Accelerators: "L4"})
+		if why := n.Explain(TaskRequirements(task.Resources{UseSpot: true, Accelerators: "L4"})); i == 0 && why.Message != "no spot machine of the cluster has GPUs of the type L4" {
+			t.Errorf("%+v", why)
+		}
+	}
+	n.Put(Trim(newNode("small", "2", "8Gi", "0", "karpenter.sh/capacity-type", "on-demand")))
+	if has, _ := n.HasSpot(); has {
+		t.Error("a machine on demand is a spot machine")
+	}
+}
+
 // The rules are the rules of Kubernetes.
 func TestWhichTaintsAreTolerated(t *testing.T) {
 	const noSchedule, noExecute = corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute

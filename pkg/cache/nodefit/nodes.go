@@ -40,6 +40,7 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 	if !n.known {
 		return false, false
 	}
+	r.UseSpot = r.UseSpot && n.hasSpot()
 	requirements := TaskRequirements(r)
 	for _, node := range n.all {
 		if requirements.fit(node) {
@@ -47,6 +48,23 @@ func (n *Nodes) CanHold(r task.Resources) (can, known bool) {
 		}
 	}
 	return false, true
+}
+
+// HasSpot reports whether the cluster has spot machines. known is false while this pod does not
+// know the nodes.
+func (n *Nodes) HasSpot() (has, known bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.known && n.hasSpot(), n.known
+}
+
+func (n *Nodes) hasSpot() bool {
+	for _, node := range n.all {
+		if placement.IsSpot(node.Labels) {
+			return true
+		}
+	}
+	return false
 }
 
 // Count returns the number of nodes that accept pods without tolerations: cordoned and tainted
@@ -157,13 +175,16 @@ func Ready(node *corev1.Node) bool {
 }
 
 // Taint returns the taint for which a node accepts no pod of a task, or "". Pods with GPUs tolerate
-// the taint of nodes that are reserved for GPUs.
+// the taint of nodes that are reserved for GPUs, and pods with use_spot the taint of spot machines.
 func Taint(node *corev1.Node) string {
 	var r Requirements
 	for _, name := range []corev1.ResourceName{gpu.Nvidia, gpu.AMD} {
 		if q := node.Status.Allocatable[name]; q.Value() > 0 {
 			r.tolerations = append(r.tolerations, placement.TolerationOf(name))
 		}
+	}
+	if placement.IsSpot(node.Labels) {
+		r.tolerations = append(r.tolerations, placement.SpotTolerations()...)
 	}
 	return r.untoleratedTaint(node)
 }

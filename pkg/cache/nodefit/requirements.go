@@ -28,7 +28,7 @@ type Requirements struct {
 func TaskRequirements(r task.Resources) *Requirements {
 	return &Requirements{
 		requests:    requestsOf(placement.Resources(r)),
-		terms:       placement.ModelSelector(r),
+		terms:       placement.NodeSelector(r),
 		tolerations: placement.Tolerations(r),
 	}
 }

@@ -22,9 +22,11 @@ func TestRequirementsAreThoseOfThePod(t *testing.T) {
 		{Accelerators: "H100:8", CPUs: "8"},
 		{Accelerators: "L4"},
 		{Accelerators: "MI300X:2"},
+		{UseSpot: true},
+		{UseSpot: true, Accelerators: "L4", CPUs: "2"},
 	} {
 		record := &task.Record{CreatedAt: time.Unix(0, 0), Submit: task.Submit{
-			ID: "a1b2", User: "ann", Image: "python", Task: task.Spec{Run: "true", Resources: r},
+			ID: "a1b2", User: "ann", Image: "python", Task: task.Spec{Run: "true", Resources: r}, Spot: r.UseSpot,
 		}}
 		pod := objects.Jobs(record, "default")[0].Spec.Template
 		want := nodefit.TaskRequirements(r)
@@ -33,7 +35,7 @@ func TestRequirementsAreThoseOfThePod(t *testing.T) {
 		}
 		seen[want.Key()] = true
 	}
-	if len(seen) < 7 {
+	if len(seen) < 9 {
 		t.Errorf("%d different requirements", len(seen))
 	}
 }

@@ -241,5 +241,5 @@ func dropSpec(r *task.Record) {
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}
-	r.Submit.Sealed, r.Submit.SecretsMAC, r.Submit.Files, r.Submit.Trace = nil, "", "", ""
+	r.Submit.Sealed, r.Submit.SecretsMAC, r.Submit.Files, r.Submit.Trace, r.Submit.Spot = nil, "", "", "", false
 }

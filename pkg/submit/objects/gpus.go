@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/pkg/placement"
 )
 
 // A task that requests GPUs gets them as limits, runs on nodes of the requested model, and
@@ -29,9 +31,9 @@ func addSharedMemory(s *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: sharedDir})
 }
 
-// requireModel restricts a pod to nodes that selector selects, in addition to its other
+// requireMachines restricts a pod to machines that selector selects, in addition to its other
 // requirements.
-func requireModel(s *corev1.PodSpec, selector *corev1.NodeSelector) {
+func requireMachines(s *corev1.PodSpec, selector *corev1.NodeSelector) {
 	terms := selector.NodeSelectorTerms
 	if s.Affinity == nil {
 		s.Affinity = &corev1.Affinity{}
@@ -41,24 +43,7 @@ func requireModel(s *corev1.PodSpec, selector *corev1.NodeSelector) {
 	}
 	nodes := s.Affinity.NodeAffinity
 	if others := nodes.RequiredDuringSchedulingIgnoredDuringExecution; others != nil {
-		terms = both(others.NodeSelectorTerms, terms)
+		terms = placement.Both(others.NodeSelectorTerms, terms)
 	}
 	nodes.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: terms}
-}
-
-// both returns terms that match a node if and only if one term of first and one of second
-// match it.
-func both(first, second []corev1.NodeSelectorTerm) (all []corev1.NodeSelectorTerm) {
-	for _, a := range first {
-		if len(a.MatchExpressions) == 0 {
-			continue // matches no node
-		}
-		for _, b := range second {
-			all = append(all, corev1.NodeSelectorTerm{MatchExpressions: slices.Concat(a.MatchExpressions, b.MatchExpressions)})
-		}
-	}
-	if all == nil {
-		return []corev1.NodeSelectorTerm{{}}
-	}
-	return all
 }

@@ -127,8 +127,8 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	}
 	p = mergePod(p, t.Config.Kubernetes.PodConfig)
 	p.Spec.Tolerations = append(p.Spec.Tolerations, placement.Tolerations(chosen)...)
-	if selector := placement.ModelSelector(chosen); selector != nil {
-		requireModel(&p.Spec, selector)
+	if selector := placement.NodeSelector(chosen); selector != nil {
+		requireMachines(&p.Spec, selector)
 	}
 	fetch(r, &p.Spec)
 	return p

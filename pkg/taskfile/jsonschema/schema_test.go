@@ -111,7 +111,7 @@ func TestEveryFieldHasAType(t *testing.T) {
 			t.Errorf("%s has no type", f.Path)
 		}
 	}
-	if text := Components()["TaskResources"].(Schema)["properties"].(Schema)["use_spot"].(Schema)["deprecationMessage"]; !strings.Contains(text.(string), "not used") {
-		t.Errorf("use_spot: %v", text)
+	if text := Components()["TaskResources"].(Schema)["properties"].(Schema)["disk_size"].(Schema)["deprecationMessage"]; !strings.Contains(text.(string), "not used") {
+		t.Errorf("disk_size: %v", text)
 	}
 }
