@@ -97,12 +97,15 @@ func NodeSelector(r task.Resources) *corev1.NodeSelector {
 // modelTerms selects the machines whose labels name the GPU model of the task. Any of the
 // labels in use suffices; nil means any machine.
 func modelTerms(r task.Resources) (terms []corev1.NodeSelectorTerm) {
-	_, model, _ := GPUs(r)
+	_, model, count := GPUs(r)
 	if model == "" {
 		return nil
 	}
 	for _, s := range gpu.ModelOf(model).Selectors {
 		terms = append(terms, termOf(s.Label, s.Values...))
+	}
+	if topology := gpu.TPUTopology(model, count); topology != "" {
+		return Both(terms, []corev1.NodeSelectorTerm{termOf(gpu.LabelTPUTopology, topology)})
 	}
 	return terms
 }

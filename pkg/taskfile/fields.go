@@ -65,7 +65,7 @@ func resourceFields(p *plain) schema {
 	return schema{
 		"cpus":              honoured(checked(text(&r.CPUs), func() error { _, err := r.CPU(); return err }), "the container's CPU request and limit", "`4`, `4+`, `0.5`, `500m`"),
 		"memory":            honoured(checked(text(&r.Memory), func() error { _, err := r.RAM(); return err }), "the container's memory request and limit", "`16` (GiB), `16+`, `512Mi`, `64GB`"),
-		"accelerators":      honoured(accelerators(c), "a limit of nvidia.com/gpu or amd.com/gpu, and affinity to nodes whose labels name the model", "`H100`, `H100:8`, `{H100: 8}`, `2`; fractions are rounded up; a set or a list gives alternatives"),
+		"accelerators":      honoured(accelerators(c), "a limit of nvidia.com/gpu, amd.com/gpu or google.com/tpu, and affinity to nodes whose labels name the model", "`H100`, `H100:8`, `{H100: 8}`, `2`; fractions are rounded up; a set or a list gives alternatives"),
 		"gpus":              honoured(accelerators(c), "the same as accelerators"),
 		"image_id":          honoured(image(&r.ImageID), "the container's image", "`IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`, `{REGION: IMAGE}` if all images are the same"),
 		"ephemeral_storage": honoured(gigabytes(&r.EphemeralStorage), "the container's request for disk space of the node", "`50` (GB), `50GB`"),
@@ -90,7 +90,7 @@ func resourceFields(p *plain) schema {
 		"autostop":         ignored(autostop, "not used; a task ends when its scripts end"),
 		"max_hourly_cost":  ignored(someText, "not used; the server does not know prices"),
 		"priority":         honoured(integer(&r.Priority, -1000, 1000), "the order of your own waiting tasks; to rank pods in the cluster, use priority_class"),
-		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPUs"),
+		"accelerator_args": ignored(mappingOfAny, "not used; they are for TPU VMs"),
 
 		"_no_missing_accel_warnings": ignored(anything, forItself),
 		"_is_image_managed":          ignored(anything, forItself),

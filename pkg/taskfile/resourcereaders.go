@@ -69,12 +69,12 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 	if len(to.accelerators) == maxAlternatives {
 		return w.wrong("more than %d alternatives; write fewer", maxAlternatives)
 	}
-	model, _, err := task.Resources{Accelerators: n.text}.GPUs()
-	switch {
-	case err != nil:
+	model, count, err := task.Resources{Accelerators: n.text}.GPUs()
+	if err == nil && gpu.IsTPU(model) {
+		err = gpu.CheckTPU(model, count)
+	}
+	if err != nil {
 		return w.wrong("%v", err)
-	case strings.HasPrefix(strings.ToLower(model), "tpu"):
-		return w.wrong("TPUs are not supported")
 	}
 	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !gpu.ModelOf(model).Known {
 		w.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, gpu.LabelModel, strings.ToLower(model)))

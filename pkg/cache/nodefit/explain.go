@@ -60,6 +60,13 @@ func unmatched(requirements *Requirements, all []*corev1.Node) Reason {
 			gpuHint(all),
 		}
 	}
+	if model := valueOf(requirements, func(key, _ string) bool { return key == gpu.LabelTPU }); model != "" {
+		topology := valueOf(requirements, func(key, _ string) bool { return key == gpu.LabelTPUTopology })
+		return Reason{
+			fmt.Sprintf("no %smachine of the cluster has TPUs of the type %s with the topology %s", spotWord(requirements), model, topology),
+			"Request TPUs that the cluster has, or ask the administrator to add a node pool with these TPUs.",
+		}
+	}
 	return Reason{
 		fmt.Sprintf("none of the %d machines has the labels that the task requires: %s", len(all), selectorText(requirements)),
 		"Change the node selector or affinity in config.kubernetes.pod_config, or ask the administrator to label a machine.",
@@ -128,13 +135,18 @@ func missing(n *Requirements, node *corev1.Node) (count int) {
 
 // modelOf returns the GPU model that the requirements name, or "".
 func modelOf(n *Requirements) string {
+	return strings.ToUpper(valueOf(n, func(key, _ string) bool { return key == gpu.LabelModel }))
+}
+
+// valueOf returns the first value of a required label for which wanted returns true, or "".
+func valueOf(n *Requirements, wanted func(key, value string) bool) string {
 	if n.terms == nil {
 		return ""
 	}
 	for _, t := range n.terms.NodeSelectorTerms {
 		for _, e := range t.MatchExpressions {
-			if e.Key == gpu.LabelModel && len(e.Values) > 0 {
-				return strings.ToUpper(e.Values[0])
+			if len(e.Values) > 0 && wanted(e.Key, e.Values[0]) {
+				return e.Values[0]
 			}
 		}
 	}
@@ -143,17 +155,10 @@ func modelOf(n *Requirements) string {
 
 // spotWord returns "spot " if the requirements name only spot machines.
 func spotWord(n *Requirements) string {
-	if n.terms == nil {
+	if valueOf(n, func(key, value string) bool { return placement.IsSpot(map[string]string{key: value}) }) == "" {
 		return ""
 	}
-	for _, t := range n.terms.NodeSelectorTerms {
-		for _, e := range t.MatchExpressions {
-			if len(e.Values) > 0 && placement.IsSpot(map[string]string{e.Key: e.Values[0]}) {
-				return "spot "
-			}
-		}
-	}
-	return ""
+	return "spot "
 }
 
 func isGPU(name corev1.ResourceName) bool {

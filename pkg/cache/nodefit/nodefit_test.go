@@ -192,6 +192,30 @@ func TestNodesThatChange(t *testing.T) {
 	}
 }
 
+// TPUs need the model, and the topology of a machine with this number of chips.
+func TestTPUs(t *testing.T) {
+	n := NewNodes()
+	n.MarkSynced()
+	slice := func(name, topology, chips string) *corev1.Node {
+		node := tainted(newNode(name, "8", "8Gi", "0", gpu.LabelTPU, "tpu-v5-lite-podslice", gpu.LabelTPUTopology, topology), gpu.TPU, "present", corev1.TaintEffectNoSchedule)
+		node.Status.Allocatable[gpu.TPU] = resource.MustParse(chips)
+		return node
+	}
+	ask := task.Resources{Accelerators: "tpu-v5-lite-podslice:4"}
+	n.Put(Trim(slice("one of several machines", "4x4", "4")))
+	if why := n.Explain(TaskRequirements(ask)); why.Message != "no machine of the cluster has TPUs of the type tpu-v5-lite-podslice with the topology 2x2" || why.Hint == "" {
+		t.Errorf("%+v", why)
+	}
+	alone := slice("alone", "2x2", "4")
+	n.Put(Trim(alone))
+	if can, _ := n.CanHold(ask); !can || Taint(alone) != "" {
+		t.Errorf("four chips: %t, taint %q", can, Taint(alone))
+	}
+	if can, _ := n.CanHold(task.Resources{Accelerators: "tpu-v5-lite-podslice:8"}); can {
+		t.Error("eight chips fit on a machine with four")
+	}
+}
+
 // A task with use_spot fits only spot machines, if there are some, and any machine otherwise.
 func TestSpotMachines(t *testing.T) {
 	n := NewNodes()

@@ -178,7 +178,7 @@ func Ready(node *corev1.Node) bool {
 // the taint of nodes that are reserved for GPUs, and pods with use_spot the taint of spot machines.
 func Taint(node *corev1.Node) string {
 	var r Requirements
-	for _, name := range []corev1.ResourceName{gpu.Nvidia, gpu.AMD} {
+	for _, name := range []corev1.ResourceName{gpu.Nvidia, gpu.AMD, gpu.TPU} {
 		if q := node.Status.Allocatable[name]; q.Value() > 0 {
 			r.tolerations = append(r.tolerations, placement.TolerationOf(name))
 		}

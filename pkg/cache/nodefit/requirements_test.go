@@ -23,6 +23,7 @@ func TestRequirementsAreThoseOfThePod(t *testing.T) {
 		{Accelerators: "L4"},
 		{Accelerators: "MI300X:2"},
 		{UseSpot: true},
+		{Accelerators: "tpu-v5-lite-podslice:4"},
 		{UseSpot: true, Accelerators: "L4", CPUs: "2"},
 	} {
 		record := &task.Record{CreatedAt: time.Unix(0, 0), Submit: task.Submit{
@@ -35,7 +36,7 @@ func TestRequirementsAreThoseOfThePod(t *testing.T) {
 		}
 		seen[want.Key()] = true
 	}
-	if len(seen) < 9 {
+	if len(seen) < 10 {
 		t.Errorf("%d different requirements", len(seen))
 	}
 }

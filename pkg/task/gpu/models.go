@@ -1,5 +1,5 @@
-// Package gpu maps the GPU models of task files to the labels of the machines that have
-// them.
+// Package gpu maps the models of GPUs and TPUs in task files to the labels of the machines that
+// have them.
 package gpu
 
 import (
@@ -87,6 +87,9 @@ var amdForm = regexp.MustCompile(`^(?:mi[0-9]{2,3}[a-z]{0,2}|radeon.*)$`)
 // be a product name or a value of LabelModel.
 func ModelOf(name string) Model {
 	small := strings.ToLower(name)
+	if _, ok := tpus[small]; ok {
+		return Model{true, TPU, []Selector{{LabelTPU, []string{small}}}}
+	}
 	own := Selector{LabelModel, []string{small}}
 	if amdForm.MatchString(small) {
 		upper := strings.ToUpper(name)

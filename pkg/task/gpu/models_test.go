@@ -25,6 +25,7 @@ func TestModels(t *testing.T) {
 		{"MI300X", true, AMD, "amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
 		{"Next1", false, Nvidia, LabelModel, "next1"},
 		{"NVIDIA-H100-80GB-HBM3", false, Nvidia, "nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+		{"tpu-v5-lite-podslice", true, TPU, LabelTPU, "tpu-v5-lite-podslice"},
 		{"mix", false, Nvidia, LabelModel, "mix"},
 	} {
 		m := ModelOf(tt.name)
