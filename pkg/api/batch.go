@@ -1,13 +1,10 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"runtime"
 	"runtime/debug"
@@ -16,11 +13,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
@@ -31,8 +27,6 @@ import (
 // Limits of a batch, which is many submissions in one request.
 const (
 	batchPath = "/tasks/batch"
-	maxBatch  = 64 << 20 // bytes
-	maxItems  = 50_000
 
 	// windowBytes and windowItems bound a window: the part of a batch that is prepared and
 	// appended at once. The bound limits memory, because prepared tasks take several times
@@ -47,8 +41,6 @@ var batchTypes = []string{typeJSON, "application/x-ndjson", "application/ndjson"
 func isBatchType(kind string) bool {
 	return slices.Contains(batchTypes, kind) || strings.HasSuffix(kind, "+json")
 }
-
-var errLongBatch = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", maxBatch))
 
 // A batchHandler submits many tasks at once.
 type batchHandler struct {
@@ -67,18 +59,18 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	if len(key) > maxKey-len("/")-len(strconv.Itoa(maxItems)) {
+	if len(key) > maxKey-len("/")-len(strconv.Itoa(items.MaxItems)) {
 		return task.Error(task.ErrInvalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
 	}
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
 		return task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
 	}
-	if c.Request().Header.ContentLength() > maxBatch {
-		return errLongBatch
+	if c.Request().Header.ContentLength() > items.MaxBytes {
+		return items.ErrTooLong
 	}
 	memory := h.bytes.Empty(user)
 	defer memory.Release()
-	items, err := readBatch(&budgeted{Reader: transferred(c, memory), memory: memory, ctx: h.closing})
+	texts, err := items.Read(h.closing, transferred(c, memory), memory)
 	if err != nil {
 		return err
 	}
@@ -89,8 +81,8 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 		return err
 	}
 	defer slot.Release()
-	all, errs := h.submitter.submitAll(c.UserContext(), user, key, items)
-	batch := task.Batch{Results: make([]task.BatchResult, len(items))}
+	all, errs := h.submitter.submitAll(c.UserContext(), user, key, texts)
+	batch := task.Batch{Results: make([]task.BatchResult, len(texts))}
 	for i, err := range errs {
 		if err == nil {
 			batch.Submitted++
@@ -214,88 +206,4 @@ func (s *submitter) prepareItem(user, key string, item []byte) (*submission, err
 		key = own
 	}
 	return s.prepare(user, key, t, warnings)
-}
-
-// A budgeted body takes memory from the user's share as the body arrives.
-type budgeted struct {
-	io.Reader
-	memory *slots.Slot
-	ctx    context.Context //nolint:containedctx // as long as the body is read
-	free   int             // bytes that are taken from the share and have not arrived
-	err    error           // why the share has no more memory
-}
-
-const memoryStep = 64 << 10
-
-func (b *budgeted) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	for b.free -= n; b.free < 0; b.free += memoryStep {
-		if b.err = b.memory.Add(b.ctx, memoryStep); b.err != nil {
-			return 0, b.err
-		}
-	}
-	return n, err
-}
-
-// readBatch returns the items of a batch as unparsed JSON.
-func readBatch(body *budgeted) (items [][]byte, err error) {
-	defer func() {
-		if err != nil && body.err != nil {
-			items, err = nil, body.err
-		}
-	}()
-	limited := &io.LimitedReader{R: body, N: maxBatch + 1}
-	in := bufio.NewReader(limited)
-	array, err := begins(in)
-	if err != nil {
-		return nil, err
-	}
-	// The options accept some invalid JSON, so that the error concerns one task, whose
-	// parser rejects it later.
-	values := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if array {
-		if _, err := values.ReadToken(); err != nil {
-			return nil, broken(0, err)
-		}
-	}
-	for !array || values.PeekKind() != jsontext.KindEndArray {
-		item, err := values.ReadValue()
-		switch {
-		case limited.N <= 0:
-			return nil, errLongBatch
-		case errors.Is(err, io.EOF) && !array:
-			return items, nil
-		case err != nil:
-			return nil, broken(len(items), err)
-		case len(items) == maxItems:
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch has more than %d tasks; split it", maxItems))
-		}
-		items = append(items, bytes.Clone(item))
-	}
-	if _, err := values.ReadToken(); err != nil {
-		return nil, broken(len(items), err)
-	}
-	if _, err := values.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, task.Error(task.ErrUnreadable, "the batch is not a JSON array: unexpected data after the array")
-	}
-	return items, nil
-}
-
-// begins reports whether the body is a JSON array and not one task per line.
-func begins(in *bufio.Reader) (array bool, err error) {
-	for {
-		first, _, err := in.ReadRune()
-		switch {
-		case errors.Is(err, io.EOF):
-			return false, task.Error(task.ErrUnreadable, "the body is empty; send a JSON array of tasks, or one task per line")
-		case err != nil:
-			return false, broken(0, err)
-		case first != '\uFEFF' && !unicode.IsSpace(first):
-			return first == '[', in.UnreadRune()
-		}
-	}
-}
-
-func broken(item int, err error) error {
-	return task.Error(task.ErrUnreadable, fmt.Sprintf("the batch cannot be read after task %d: %v; nothing was stored", item, err))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/task"
 )
 
@@ -98,8 +99,8 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"an array and more", "[" + one + "]]", nil, 400, "the batch"},
 		{"a line that is no JSON", one + "\n{run: true}\n", nil, 400, "cannot be read after task 1"},
 		{"YAML", "run: true", []string{"Content-Type", "application/yaml"}, 415, "application/x-ndjson"},
-		{"too many", "[" + strings.Repeat("1,", maxItems) + "1]", nil, 413, "more than 50000 tasks"},
-		{"too large", `[{"run":"` + strings.Repeat("x", maxBatch) + `"}]`, nil, 413, "larger than 67108864 bytes"},
+		{"too many", "[" + strings.Repeat("1,", items.MaxItems) + "1]", nil, 413, "more than 50000 tasks"},
+		{"too large", `[{"run":"` + strings.Repeat("x", items.MaxBytes) + `"}]`, nil, 413, "larger than 67108864 bytes"},
 		{"a long key", one, []string{"Idempotency-Key", strings.Repeat("k", 250)}, 422, "Idempotency-Key"},
 		{"nobody's", one, []string{"X-User", "-"}, 401, "X-User"},
 	} {

@@ -1,6 +1,9 @@
 package api
 
-import "k8s-cli/pkg/api/slots"
+import (
+	"k8s-cli/pkg/api/items"
+	"k8s-cli/pkg/api/slots"
+)
 
 // SlotLimits bounds the concurrent operations on one pod of the server. A zero limit means
 // the default.
@@ -24,7 +27,7 @@ var DefaultSlotLimits = SlotLimits{
 	Batches:   slots.Limit{Total: 4, PerUser: 2},
 	// The share of one user is one batch, plus the excess by which a batch is found to be
 	// too large.
-	BatchBytes: slots.Limit{Total: 2 * maxBatch, PerUser: maxBatch + 2*memoryStep},
+	BatchBytes: slots.Limit{Total: 2 * items.MaxBytes, PerUser: items.MaxBytes + 2*items.MemoryStep},
 }
 
 // slotPools contains the pools of a server.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
@@ -126,14 +127,16 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 // TestBatchesInMemoryAreBounded checks that the bytes of batches in memory count against
 // the share of their user.
 func TestBatchesInMemoryAreBounded(t *testing.T) {
-	s, _, _ := storedWith(t, func(c *Config) { c.Slots.BatchBytes = slots.Limit{Total: 8 * memoryStep, PerUser: 4 * memoryStep} })
-	batch := "[" + strings.Repeat(" ", 5*memoryStep) + `{"run":"true"}]`
+	s, _, _ := storedWith(t, func(c *Config) {
+		c.Slots.BatchBytes = slots.Limit{Total: 8 * items.MemoryStep, PerUser: 4 * items.MemoryStep}
+	})
+	batch := "[" + strings.Repeat(" ", 5*items.MemoryStep) + `{"run":"true"}]`
 	got := s.send(http.MethodPost, batchPath, batch)
 	got.wantError(t, 429, "you have 262144 bytes of batches in memory")
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	if b := s.send(http.MethodPost, batchPath, batch[2*memoryStep:], userHeader, "bob"); b.StatusCode != 400 {
+	if b := s.send(http.MethodPost, batchPath, batch[2*items.MemoryStep:], userHeader, "bob"); b.StatusCode != 400 {
 		t.Errorf("%d %s", b.StatusCode, b.body) // the batch is read and is not an array
 	}
 	if in, waiting := s.server.slots.batchBytes.Count(); in != 0 || waiting != 0 {

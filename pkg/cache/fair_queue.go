@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s-cli/pkg/cache/sorted"
 	"k8s-cli/pkg/task"
 )
 
@@ -146,7 +147,7 @@ func (b *fairQueue) flush() {
 		of[i.record.User()] = append(of[i.record.User()], i)
 	}
 	for user, some := range of {
-		b.userQueues[user] = without(b.userQueues[user], positions(b.userQueues[user], some, compareTurn))
+		b.userQueues[user] = sorted.Remove(b.userQueues[user], some, compareTurn)
 		if len(b.userQueues[user]) == 0 {
 			delete(b.userQueues, user)
 			b.order = slices.DeleteFunc(b.order, func(u string) bool { return u == user })

@@ -3,6 +3,7 @@ package cache
 import (
 	"slices"
 
+	"k8s-cli/pkg/cache/sorted"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -29,7 +30,7 @@ func (f *finished) update(before, now *state.CompactRecord) {
 		f.add(now, 1)
 	case was && !is:
 		if at, found := slices.BinarySearchFunc(f.tasks, before, tasksByEnd); found {
-			f.tasks = deleteAt(f.tasks, at)
+			f.tasks = sorted.DeleteAt(f.tasks, at)
 			f.add(before, -1)
 		}
 	}
@@ -44,15 +45,4 @@ func (f *finished) add(t *state.CompactRecord, times int) {
 	if f.byUser[user] += jobs; f.byUser[user] == 0 {
 		delete(f.byUser, user)
 	}
-}
-
-// deleteAt returns all without the element at i. deleteAt moves the shorter side, because most
-// deletions concern the oldest elements.
-func deleteAt[T any](all []*T, i int) []*T {
-	if i >= len(all)/2 {
-		return slices.Delete(all, i, i+1)
-	}
-	copy(all[1:i+1], all[:i])
-	all[0] = nil
-	return all[1:]
 }

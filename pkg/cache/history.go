@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/cache/selection"
+	"k8s-cli/pkg/cache/sorted"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -49,29 +50,19 @@ func (h *history) add(s *state.State, k task.Key) {
 	switch k.Kind {
 	case task.KindTask:
 		if t := s.Tasks[k.ID]; t != nil && t.InHistory() {
-			h.tasks = inserted(h.tasks, t, tasksByEnd)
+			h.tasks = sorted.Insert(h.tasks, t, tasksByEnd)
 		}
 	case task.KindVolume:
 		if v := s.Volumes[k.ID]; v != nil && v.CleanedUp {
-			h.volumes = inserted(h.volumes, v, volumesByEnd)
+			h.volumes = sorted.Insert(h.volumes, v, volumesByEnd)
 		}
 	}
 }
 
 // remove removes records that have expired from the log's state.
 func (h *history) remove(tasks []*state.CompactRecord, volumes []*task.VolumeRecord) {
-	h.volumes = without(h.volumes, positions(h.volumes, volumes, volumesByEnd))
-	h.tasks = without(h.tasks, positions(h.tasks, tasks, tasksByEnd))
-}
-
-// inserted returns all with one at its sorted position, where it replaces an equal element.
-func inserted[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
-	i, found := slices.BinarySearchFunc(all, one, compare)
-	if found {
-		all[i] = one
-		return all
-	}
-	return slices.Insert(all, i, one)
+	h.volumes = sorted.Remove(h.volumes, volumes, volumesByEnd)
+	h.tasks = sorted.Remove(h.tasks, tasks, tasksByEnd)
 }
 
 // maxSkew is the largest normal difference between the clocks of machines.

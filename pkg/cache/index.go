@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s-cli/pkg/cache/selection"
+	"k8s-cli/pkg/cache/sorted"
 )
 
 // An index holds the tasks and volumes of each user and of all users, oldest first, and counts
@@ -45,10 +46,10 @@ func (x *index) removeTasks(items []*taskItem) {
 	for _, item := range items {
 		of[item.record.User()] = append(of[item.record.User()], item)
 	}
-	x.all.tasks = without(x.all.tasks, positions(x.all.tasks, items, byOrder))
+	x.all.tasks = sorted.Remove(x.all.tasks, items, byOrder)
 	for user, some := range of {
 		u := x.byUser[user]
-		u.tasks = without(u.tasks, positions(u.tasks, some, byOrder))
+		u.tasks = sorted.Remove(u.tasks, some, byOrder)
 		if len(u.tasks) == 0 && len(u.volumes) == 0 {
 			delete(x.byUser, user)
 		}

@@ -6,6 +6,7 @@ import (
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/selection"
+	"k8s-cli/pkg/cache/sorted"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -16,8 +17,8 @@ import (
 type taskItem struct {
 	id     string
 	record *state.CompactRecord // nil for Jobs without a record
-	jobs   sortedByName[task.Job]
-	pods   sortedByName[task.Pod]
+	jobs   sorted.ByName[task.Job]
+	pods   sorted.ByName[task.Pod]
 	extra  *taskExtra // nil for most tasks
 
 	class    selection.Class // under which the task is counted; zero without a record
@@ -228,12 +229,15 @@ func (i *taskItem) updateReason(v *task.View) (why task.Note, changed bool) {
 
 // The methods below apply changes of the cluster to an item.
 
-func (i *taskItem) putJob(job *task.Job) { i.jobs.put(i.internJob(job), jobName) }
+func jobName(j *task.Job) string { return j.Name }
+func podName(p *task.Pod) string { return p.Name }
 
-func (i *taskItem) dropJob(name string) { i.jobs.drop(name, jobName) }
+func (i *taskItem) putJob(job *task.Job) { i.jobs.Put(i.internJob(job), jobName) }
+
+func (i *taskItem) dropJob(name string) { i.jobs.Drop(name, jobName) }
 
 func (i *taskItem) putPod(pod *convert.Pod) {
-	i.pods.put(i.internPod(pod.Pod), podName)
+	i.pods.Put(i.internPod(pod.Pod), podName)
 	i.dropRequirements(pod.Name)
 	if pod.Requirements != nil {
 		f := i.ensureExtra()
@@ -247,7 +251,7 @@ func (i *taskItem) putPod(pod *convert.Pod) {
 // dropPod removes a deleted pod, but retains how the pod ended: its Job may end only after the
 // pod.
 func (i *taskItem) dropPod(name string) {
-	pod := i.pods.drop(name, podName)
+	pod := i.pods.Drop(name, podName)
 	if pod != nil && pod.Phase != task.Pending && i.record != nil && !i.record.Phase().Over() {
 		f := i.ensureExtra()
 		if f.gone == nil {

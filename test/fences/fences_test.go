@@ -115,7 +115,7 @@ func TestPartsOfTheQueue(t *testing.T) {
 // parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
 // import. Imports flow in one direction.
 var parts = map[string][]string{
-	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/state"},
+	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/bodies":    {},
 	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
 	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
@@ -125,6 +125,7 @@ var parts = map[string][]string{
 	"pkg/cache/listwatch": {},
 	"pkg/cache/nodefit":   {},
 	"pkg/cache/selection": {"pkg/cache/labels", "pkg/cache/state"},
+	"pkg/cache/sorted":    {},
 	"pkg/cache/state":     {"pkg/cache/labels"},
 	"pkg/task":            {"pkg/task/hint", "pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},

@@ -11,6 +11,7 @@ import (
 // that is not in the map may import what its parent package may import.
 var leaves = map[string][]string{
 	"pkg/api/framing": {"pkg/task", "pkg/task/problem"},
+	"pkg/api/items":   {"pkg/api/slots", "pkg/task"},
 	"pkg/api/params":  {"pkg/task", "pkg/task/linerange"},
 	"pkg/api/slots":   {"pkg/task", "pkg/task/problem"},
 

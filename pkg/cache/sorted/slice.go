@@ -1,9 +1,36 @@
-package cache
+// Package sorted changes sorted slices with few moves of elements.
+package sorted
 
 import "slices"
 
-// positions returns the indexes in all of the elements of some, in ascending order. all must
-// be sorted. Elements of some that are not in all are ignored.
+// Insert returns all with one at its sorted position, where it replaces an equal element.
+func Insert[T any](all []*T, one *T, compare func(a, b *T) int) []*T {
+	i, found := slices.BinarySearchFunc(all, one, compare)
+	if found {
+		all[i] = one
+		return all
+	}
+	return slices.Insert(all, i, one)
+}
+
+// DeleteAt returns all without the element at i. DeleteAt moves the shorter side, because most
+// deletions concern the oldest elements.
+func DeleteAt[T any](all []*T, i int) []*T {
+	if i >= len(all)/2 {
+		return slices.Delete(all, i, i+1)
+	}
+	copy(all[1:i+1], all[:i])
+	all[0] = nil
+	return all[1:]
+}
+
+// Remove returns all without the elements of some. all must be sorted. Elements of some that
+// are not in all are ignored.
+func Remove[T any](all, some []T, compare func(a, b T) int) []T {
+	return without(all, positions(all, some, compare))
+}
+
+// positions returns the indexes in all of the elements of some, in ascending order.
 func positions[T any](all, some []T, compare func(a, b T) int) (at []int) {
 	for _, one := range some {
 		if i, found := slices.BinarySearchFunc(all, one, compare); found {
