@@ -151,11 +151,11 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *u
 		settings.Metrics = p.metrics
 	}
 	viewer := status.NewViewer(p.deps.log, status.Projection{
-		TaskProjection: p.store.Answers, ListProjection: p.store.Answers, VolumeProjection: p.store.Answers, UploadProjection: p.store.Uploads,
+		TaskProjection: p.store.Answers, ListProjection: p.store.Answers, VolumeProjection: p.store.Answers, GroupProjection: p.store.Answers, UploadProjection: p.store.Uploads,
 		ClusterProjection: p.store, CapacityProjection: p.store.Requests(),
 	})
 	return api.New(p.deps.log, api.Readers{
-		Tasks: viewer, Counts: viewer, Volumes: viewer, Uploads: viewer, Owners: viewer,
+		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Uploads: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
 	}, p.health, settings)
 }

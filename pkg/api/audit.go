@@ -74,6 +74,9 @@ func about(c *fiber.Ctx) string {
 	if sum := c.Params("sum"); sum != "" {
 		return sum
 	}
+	if group := c.Query("group"); group != "" {
+		return "group=" + group
+	}
 	if all := c.Query("all_users"); all != "" {
 		return "all_users=" + all
 	}

@@ -74,6 +74,10 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	group, err := groupOf(c)
+	if err != nil {
+		return err
+	}
 	// The slot is taken after the body has arrived, so that a slow sender does not occupy a
 	// slot.
 	slot, err := h.batches.Take(h.closing, user)
@@ -81,7 +85,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 		return err
 	}
 	defer slot.Release()
-	all, errs := h.submitter.submitAll(c.UserContext(), user, key, texts)
+	all, errs := h.submitter.submitAll(c.UserContext(), origin{user, key, group}, texts)
 	batch := task.Batch{Results: make([]task.BatchResult, len(texts))}
 	for i, err := range errs {
 		if err == nil {
@@ -96,11 +100,11 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 }
 
 // submitAll submits each task of a batch separately and clears items to free memory.
-func (s *submitter) submitAll(ctx context.Context, user, key string, items [][]byte) ([]task.Submitted, []error) {
+func (s *submitter) submitAll(ctx context.Context, from origin, items [][]byte) ([]task.Submitted, []error) {
 	all, errs := make([]task.Submitted, len(items)), make([]error, len(items))
 	for first := 0; first < len(items); {
 		end := windowEnd(items, first)
-		s.submitWindow(ctx, window{user, key, first, items[first:end]}, all[first:end], errs[first:end])
+		s.submitWindow(ctx, window{from, first, items[first:end]}, all[first:end], errs[first:end])
 		clear(items[first:end])
 		first = end
 	}
@@ -118,9 +122,9 @@ func windowEnd(items [][]byte, first int) int {
 
 // A window is a part of the tasks of a batch.
 type window struct {
-	user, key string
-	first     int // index of the first item in the batch
-	items     [][]byte
+	origin
+	first int // index of the first item in the batch
+	items [][]byte
 }
 
 // submitWindow submits the tasks of a window in as few entries of the log as possible.
@@ -171,11 +175,11 @@ func (s *submitter) prepareAll(w window, subs []*submission, errs []error) {
 	for range min(len(w.items), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := int(taken.Add(1)) - 1; i < len(w.items); i = int(taken.Add(1)) - 1 {
-				itemKey := w.key
-				if itemKey != "" {
-					itemKey += "/" + strconv.Itoa(w.first+i)
+				from := w.origin
+				if from.key != "" {
+					from.key += "/" + strconv.Itoa(w.first+i)
 				}
-				errs[i] = guarded(func() (err error) { subs[i], err = s.prepareItem(w.user, itemKey, w.items[i]); return err })
+				errs[i] = guarded(func() (err error) { subs[i], err = s.prepareItem(from, w.items[i]); return err })
 			}
 		})
 	}
@@ -192,18 +196,24 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// prepareItem parses and checks one task. An idempotency key in the item takes precedence
-// over key, which is derived from the batch.
-func (s *submitter) prepareItem(user, key string, item []byte) (*submission, error) {
+// prepareItem parses and checks one task. An idempotency key and a group in the item take
+// precedence over those in from, which are derived from the batch.
+func (s *submitter) prepareItem(from origin, item []byte) (*submission, error) {
 	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
 		return nil, err
 	}
-	if own != "" {
-		if err := checkKey(taskfile.ItemKey, own); err != nil {
+	if own.Key != "" {
+		if err := checkKey(taskfile.ItemKey, own.Key); err != nil {
 			return nil, err
 		}
-		key = own
+		from.key = own.Key
 	}
-	return s.prepare(user, key, t, warnings)
+	if own.Group != "" {
+		if err := checkGroup(own.Group); err != nil {
+			return nil, err
+		}
+		from.group = own.Group
+	}
+	return s.prepare(from, t, warnings)
 }

@@ -73,6 +73,9 @@ func (h *eventHandler) allEvents(c *fiber.Ctx, user string) (err error) {
 	if q.AllUsers, err = h.callers.allUsers(c); err != nil {
 		return err
 	}
+	if q.Group, err = groupOf(c); err != nil {
+		return err
+	}
 	return h.sendEvents(c, user, q)
 }
 

@@ -16,6 +16,7 @@ type (
 	fakeLog          struct{ *fake }
 	fakeTasks        struct{ *fake }
 	fakeVolumes      struct{ *fake }
+	fakeGroups       struct{ *fake }
 	fakeUploadReader struct{ *fake }
 	fakeOwners       struct{ *fake }
 	fakeEvents       struct{ *fake }
@@ -25,7 +26,7 @@ type (
 
 func (f *fake) readers() Readers {
 	return Readers{
-		Tasks: fakeTasks{f}, Counts: fakeTasks{f}, Volumes: fakeVolumes{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
+		Tasks: fakeTasks{f}, Counts: fakeTasks{f}, Volumes: fakeVolumes{f}, Groups: fakeGroups{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
 		Events: fakeEvents{f}, Logs: fakeTailer{f},
 	}
 }
@@ -99,6 +100,16 @@ func (f fakeVolumes) Volumes(_ context.Context, q task.Query) task.Answer {
 
 func (f fakeVolumes) PendingMounts(_ context.Context, volume string) []string {
 	return f.awaiting[volume]
+}
+
+func (f fakeGroups) Group(_ context.Context, user, name string) (task.Answer, error) {
+	return f.ask("group " + user + " " + name)
+}
+
+func (f fakeGroups) Groups(_ context.Context, q task.Query) task.Answer {
+	a, _ := f.ask(fmt.Sprintf("groups %s %t", q.User, q.AllUsers))
+	f.query = q
+	return a
 }
 
 func (f fakeOwners) Owner(_ context.Context, k task.Key) (string, bool) {

@@ -108,7 +108,7 @@ func TestWhoseThingsAreAskedFor(t *testing.T) {
 }
 
 func TestAllUsersIsForAdministrators(t *testing.T) {
-	for _, route := range []string{"GET /tasks", "GET /summary", "GET /volumes", "GET /events", "POST /tasks/stop"} {
+	for _, route := range []string{"GET /tasks", "GET /summary", "GET /volumes", "GET /events", "GET /groups", "POST /tasks/stop"} {
 		method, path, _ := strings.Cut(route, " ")
 		s := serveWith(t, &fake{}, withAuthenticator)
 		s.send(method, path+"?all_users=true", "", "Authorization", "Bearer bobs").wantError(t, 403, "all_users: only administrators")

@@ -28,10 +28,12 @@ func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
 	case q.AllUsers && !a.everyUser(c):
 		return query.List{}, errAllUsers
 	case q.User != "" && q.User != user && !a.everyUser(c):
-		return query.List{}, task.Error(problem.AdministratorRequired, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
+		return query.List{}, errOtherUser
 	}
 	return q.List(user, time.Now())
 }
+
+var errOtherUser = task.Error(problem.AdministratorRequired, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
 
 // known reports whether the client has the response with an ETag.
 func known(c *fiber.Ctx) func(etag string) bool {

@@ -55,7 +55,7 @@ func (h *previewHandler) previewTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	sub, err := h.submitter.prepare(user, "", t, warnings)
+	sub, err := h.submitter.prepare(origin{user: user}, t, warnings)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestIdentityOfTheCaller(t *testing.T) {
 func TestEveryRouteAuthenticates(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, route := range []string{
-		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs", "GET /summary", "GET /capacity",
+		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs", "GET /summary", "GET /capacity", "GET /groups", "GET /groups/g",
 		"POST /volumes/create", "GET /volumes", "GET /volumes/v", "DELETE /volumes/v",
 	} {
 		method, path, _ := strings.Cut(route, " ")
@@ -79,7 +79,7 @@ func TestBooleansOfTheQuery(t *testing.T) {
 			t.Errorf("%q: %d, all users: %v", value, a.StatusCode, s.list.AllUsers)
 		}
 	}
-	for _, path := range []string{"GET /tasks", "GET /summary", "POST /tasks/stop", "GET /volumes"} {
+	for _, path := range []string{"GET /tasks", "GET /summary", "POST /tasks/stop", "GET /volumes", "GET /groups"} {
 		method, path, _ := strings.Cut(path, " ")
 		s.send(method, path+"?all_users=maybe", "").wantError(t, 422, `all_users: "maybe" is neither true nor false`)
 	}

@@ -21,7 +21,7 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 	bodies := &bodyReceiver{closing: s.closing}
 	s.app.Use(recoverPanic, bodies.receive, who.sameOrigin, exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
-	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/summary", "/capacity", "/session"}, whenReady(health))
+	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/summary", "/capacity", "/session"}, whenReady(health))
 }
 
 // closeConnection closes the connection after the response.
@@ -90,6 +90,9 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/volumes/:id/events", who.authenticated(events.volumeEvents))
 	s.app.Delete("/volumes/:id", who.authenticated(audit.withAudit("delete volume", volumes.deleteVolume)))
 	s.app.Get("/events", who.authenticated(events.allEvents))
+	groups := &groupHandler{groups: read.Groups, callers: who}
+	s.app.Get("/groups", who.authenticated(groups.listGroups))
+	s.app.Get("/groups/:group", who.authenticated(groups.showGroup))
 	overviews := &overviewHandler{reader: read.Counts, callers: who}
 	s.app.Get("/summary", who.authenticated(overviews.summary))
 	s.app.Get("/capacity", who.authenticated(overviews.capacity))

@@ -94,6 +94,7 @@ type Readers struct {
 	Tasks   TaskReader
 	Counts  OverviewReader
 	Volumes VolumeReader
+	Groups  GroupReader
 	Uploads UploadReader
 	Owners  OwnerReader
 	Events  Events

@@ -30,14 +30,18 @@ type submitter struct {
 	nodes        resolve.Machines // nil means that the machines are unknown
 }
 
+// An origin holds the parts of a submission that are not fields of the task. The key and the
+// group may be empty.
+type origin struct{ user, key, group string }
+
 // submit checks one task and appends the task to the log. warnings are the warnings of the
 // parser.
-func (s *submitter) submit(ctx context.Context, user, key string, t task.Spec, warnings []string) (task.Submitted, error) {
-	sub, err := s.prepare(user, key, t, warnings)
+func (s *submitter) submit(ctx context.Context, from origin, t task.Spec, warnings []string) (task.Submitted, error) {
+	sub, err := s.prepare(from, t, warnings)
 	if err != nil {
 		return task.Submitted{}, err
 	}
-	defer s.limits.release(user)
+	defer s.limits.release(from.user)
 	sub.submit.Trace = trace.Traceparent(ctx)
 	result, err := appendWithFreshID(ctx, s.log, func() (task.Command, error) { return s.withNewID(sub) })
 	if err != nil {
@@ -58,7 +62,7 @@ func (s *submission) accepted(v task.Result) task.Submitted {
 
 // prepare makes all checks that do not need the log. The task counts against the limits of
 // the user until the caller calls release.
-func (s *submitter) prepare(user, key string, t task.Spec, warnings []string) (*submission, error) {
+func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submission, error) {
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
 	}
@@ -68,10 +72,10 @@ func (s *submitter) prepare(user, key string, t task.Spec, warnings []string) (*
 	if err := s.policy.Check(t); err != nil {
 		return nil, err
 	}
-	if err := s.limits.reserve(user, key); err != nil {
+	if err := s.limits.reserve(from.user, from.key); err != nil {
 		return nil, err
 	}
-	submit := &task.Submit{User: user, Task: t, Key: key}
+	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group}
 	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads) > 0 {

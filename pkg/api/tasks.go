@@ -37,7 +37,11 @@ func (h *taskHandler) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := h.submitter.submit(c.UserContext(), user, key, t, warnings)
+	group, err := groupOf(c)
+	if err != nil {
+		return err
+	}
+	answer, err := h.submitter.submit(c.UserContext(), origin{user, key, group}, t, warnings)
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,14 @@ func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	result, err := h.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all}})
+	group, err := groupOf(c)
+	if err != nil {
+		return err
+	}
+	if all && group != "" {
+		return task.Error(task.ErrInvalid, "group: a group belongs to one user; omit all_users")
+	}
+	result, err := h.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all, Group: group}})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func (x *index) count(i *taskItem, now selection.Class) {
 			u.counts.Move(i.class, now)
 		}
 	}
+	x.groups.Move(i, i.class, now)
 	i.class = now
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s-cli/pkg/cache/groups"
 	"k8s-cli/pkg/cache/selection"
 	"k8s-cli/pkg/cache/sorted"
 )
@@ -13,6 +14,7 @@ import (
 type index struct {
 	byUser  map[string]*userIndex
 	all     *userIndex
+	groups  *groups.Index[*taskItem]
 	version uint64 // number of changes of tasks
 }
 
@@ -24,7 +26,12 @@ type userIndex struct {
 	version uint64 // version of the index at the last change of a task in this userIndex
 }
 
+func newIndex() *index {
+	return &index{byUser: map[string]*userIndex{}, all: &userIndex{}, groups: groups.New[*taskItem]()}
+}
+
 func (x *index) addTask(user string, item *taskItem) {
+	x.groups.Add(item)
 	x.add(user, func(u *userIndex) { u.tasks = append(u.tasks, item) })
 }
 
@@ -42,6 +49,7 @@ func (x *index) add(user string, add func(*userIndex)) {
 
 // removeTasks removes tasks, and the indexes of users without further items.
 func (x *index) removeTasks(items []*taskItem) {
+	x.groups.Remove(items)
 	of := map[string][]*taskItem{}
 	for _, item := range items {
 		of[item.record.User()] = append(of[item.record.User()], item)
@@ -77,6 +85,19 @@ func (x *index) of(user string, allUsers bool) *userIndex {
 		return u
 	}
 	return &userIndex{}
+}
+
+// tasks returns the tasks of user, of all users, or of one group of user, with their counts. name
+// is the name of the group, or empty.
+func (x *index) tasks(user string, allUsers bool, name string) ([]*taskItem, selection.Counts) {
+	if name == "" || allUsers {
+		u := x.of(user, allUsers)
+		return u.tasks, u.counts
+	}
+	if g := x.groups.Of(user, name); g != nil {
+		return g.Tasks, g.Counts
+	}
+	return nil, nil
 }
 
 // bump records that the answer for a task of user has changed or no longer exists, and returns

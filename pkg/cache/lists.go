@@ -55,7 +55,7 @@ func (a Answers) version(user string, all bool) [2]uint64 {
 func (a Answers) eachTask(l query.List, read func([]*taskItem, []selection.Task) func()) query.Page {
 	const part = 512 // tasks that are read under one lock
 	user, all := l.Scope()
-	source := taskSource{a.model, user, all}
+	source := taskSource{a.model, user, all, l.Group}
 	selected, page := selection.Select(source, l)
 	filter := selection.NewFilter(l)
 	for some := range slices.Chunk(selected, part) {
@@ -82,18 +82,19 @@ func (s taskSource) read(selected []selection.Item, f *selection.Filter, read fu
 	return read(items, tasks)
 }
 
-// A taskSource is the tasks of one user, or of all users.
+// A taskSource is the tasks of one user, of one group of the user, or of all users.
 type taskSource struct {
 	model *guarded
 	user  string
 	all   bool
+	group string // empty for the tasks of all groups
 }
 
 // Scan implements selection.Source.
 func (s taskSource) Scan(from uint64, reverse bool, n int, visit func(*selection.Task) bool) (last uint64, more bool) {
 	s.model.mu.RLock()
 	defer s.model.mu.RUnlock()
-	items := s.model.index.of(s.user, s.all).tasks
+	items, _ := s.model.index.tasks(s.user, s.all, s.group)
 	begin, end := 0, len(items)
 	switch {
 	case reverse && from > 0:
@@ -125,7 +126,7 @@ func (s taskSource) Scan(from uint64, reverse bool, n int, visit func(*selection
 func (s taskSource) Count(match func(task.Phase, string) bool) (tasks int) {
 	s.model.mu.RLock()
 	defer s.model.mu.RUnlock()
-	s.model.eachCount(s.user, s.all, func(p task.Phase, reason string, n int) {
+	s.model.eachCount(s.user, s.all, s.group, func(p task.Phase, reason string, n int) {
 		if match(p, reason) {
 			tasks += n
 		}
@@ -134,10 +135,11 @@ func (s taskSource) Count(match func(task.Phase, string) bool) (tasks int) {
 }
 
 // eachCount calls visit with the number of tasks of each phase and reason. visit may be called
-// several times with the same phase and reason.
-func (m *model) eachCount(user string, all bool, visit func(task.Phase, string, int)) {
+// several times with the same phase and reason. The tasks are those of index.tasks.
+func (m *model) eachCount(user string, all bool, group string, visit func(task.Phase, string, int)) {
 	reasons := backlogReasons{admission: m.admission}
-	for class, n := range m.index.of(user, all).counts {
+	_, counts := m.index.tasks(user, all, group)
+	for class, n := range counts {
 		switch reason, waiting := class.Reason(); {
 		case !waiting:
 			visit(class.Phase(), reason, n)
@@ -196,7 +198,7 @@ func (i *taskItem) runningSince() (first time.Time) {
 
 func rowOf(t *selection.Task) overview.Row {
 	return overview.Row{
-		ID: t.ID, Name: t.Name(), User: t.User(), Phase: t.Phase, Reason: t.Reason,
+		ID: t.ID, Name: t.Name(), User: t.User(), Group: t.Group(), Phase: t.Phase, Reason: t.Reason,
 		Created: overview.Seconds(t.CreatedAt), Started: overview.Seconds(t.StartTime()), Ended: overview.Seconds(t.Ended()),
 		Nodes: t.NumNodes(), GPUs: overview.GPUText(t.Accelerators()), Restarts: t.Restarts(),
 	}

@@ -42,6 +42,7 @@ func busyStore(t *testing.T, seed uint64) (*testStore, []shown) {
 		user := []string{"ann", "bob", "cid"}[random.IntN(3)]
 		c := submitNodes(user, fmt.Sprintf("t%03d", n), 1+random.IntN(2))
 		c.Submit.Task.Name = []string{"", "train", "train-large", "eval"}[random.IntN(4)]
+		c.Submit.Group = []string{"", "g", "h"}[n%3]
 		c.Submit.Task.Resources.Priority = random.IntN(3)
 		if random.IntN(2) == 0 {
 			c.Submit.Task.Resources.Labels = map[string]string{"team": []string{"a", "b"}[random.IntN(2)]}
@@ -135,6 +136,7 @@ func expected(all []shown, l query.List) (ids []string) {
 		return !everybody && s.Metadata.User != user ||
 			len(l.Phases) > 0 && !slices.Contains(l.Phases, s.Phase) ||
 			len(l.Reasons) > 0 && !slices.Contains(l.Reasons, s.Metadata.Reason) ||
+			l.Group != "" && s.Metadata.Group != l.Group ||
 			l.Name != "" && s.Name != l.Name || !strings.HasPrefix(s.Name, l.NamePrefix) || !strings.Contains(s.Name, l.NameContains) ||
 			s.CreatedAt.Before(l.From) || slices.ContainsFunc(l.Labels, func(label string) bool { return !labelled(label) })
 	})
@@ -205,6 +207,12 @@ func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool
 		{Labels: []string{"team=a"}, AllUsers: true},
 		{Labels: []string{"team=a", "team=b"}},
 		{Labels: []string{"tea"}},
+		{Group: "g"},
+		{Group: "h", AllUsers: true},
+		{Group: "none"},
+		{Group: "g", User: "bob", Phases: []task.Phase{task.Pending, task.Failed}},
+		{Group: "g", Reasons: []string{task.ReasonBacklog, "OOMKilled"}},
+		{Group: "h", Name: "train"},
 		{Since: "90s", AllUsers: true},
 		{Since: "1s"},
 		{Since: "2025-10-05T12:01:00Z", Phases: []task.Phase{task.Pending, task.Failed}},
@@ -312,7 +320,7 @@ func TestRowsAgreeWithTheTasks(t *testing.T) {
 	gpus := map[string]bool{}
 	for i, s := range all {
 		want := overview.Row{
-			ID: s.ID, Name: s.Name, User: s.Metadata.User, Phase: s.Phase, Reason: s.Metadata.Reason,
+			ID: s.ID, Name: s.Name, User: s.Metadata.User, Group: s.Metadata.Group, Phase: s.Phase, Reason: s.Metadata.Reason,
 			Created: s.CreatedAt.Unix(), Started: overview.Seconds(s.started), Nodes: s.Metadata.NumNodes, GPUs: rows[i].GPUs,
 		}
 		if s.Phase.Over() {

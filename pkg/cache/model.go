@@ -40,7 +40,7 @@ type settings struct {
 
 // newModel returns a model of a state; the objects of the state are not applied yet.
 func newModel(set settings, s *state.State) *model {
-	index := &index{byUser: map[string]*userIndex{}, all: &userIndex{}}
+	index := newIndex()
 	return &model{
 		settings: set, state: s, tasks: map[string]*taskItem{}, index: index, volumes: newVolumes(index),
 		admission: newAdmission(s, set.backlogChanged),
@@ -76,11 +76,11 @@ func (m *model) applyTask(id string) {
 	}
 	item := m.item(id)
 	before := item.record
+	item.setRecord(record)
 	if before == nil {
 		m.index.addTask(record.User(), item)
 	}
 	m.admission.recordChange(before, record)
-	item.setRecord(record)
 	m.volumes.updateMounts(record)
 	m.refresh(item)
 }

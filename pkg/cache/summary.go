@@ -17,7 +17,7 @@ func (a Answers) Summary(user string, all bool) overview.Summary {
 	for _, p := range query.Phases {
 		s.ByStatus[p] = 0
 	}
-	m.eachCount(user, all, func(p task.Phase, reason string, n int) {
+	m.eachCount(user, all, "", func(p task.Phase, reason string, n int) {
 		s.Total += n
 		s.ByStatus[p] += n
 		if reason != "" {

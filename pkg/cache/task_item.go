@@ -2,6 +2,7 @@ package cache
 
 import (
 	"slices"
+	"time"
 
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/cache/nodefit"
@@ -66,6 +67,18 @@ func (i *taskItem) setRecord(t *state.CompactRecord) {
 	for n, x := range i.pods {
 		i.pods[n] = i.internPod(x)
 	}
+}
+
+// Record returns the record of the task, nil for Jobs without a record.
+func (i *taskItem) Record() *state.CompactRecord { return i.record }
+
+// Started returns when the first node began to run, as far as the log or the cluster shows.
+func (i *taskItem) Started() time.Time {
+	at := i.record.Started()
+	if at.IsZero() && len(i.pods) > 0 { // the log does not say so yet
+		at = i.runningSince()
+	}
+	return at
 }
 
 func (i *taskItem) empty() bool {

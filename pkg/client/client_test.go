@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/overview"
 )
 
 // serve returns a client of user ann for a server with the given handler.
@@ -73,6 +75,52 @@ var operations = []operation{
 		answer:  `{"task_id": "abc12345", "status": "submitted", "message": "fine", "warnings": ["resources.ports: ignored"], "new": 1}`,
 		want:    task.Submitted{ID: "abc12345", Status: "submitted", Message: "fine", Warnings: []string{"resources.ports: ignored"}},
 		keyed:   true,
+	},
+	{
+		name: "submit to a group",
+		call: func(ctx context.Context, c *Client) (any, error) {
+			return c.SubmitToGroup(ctx, "g", task.Spec{Run: "true"})
+		},
+		request: `POST /tasks/submit?group=g {"run":"true"}`,
+		answer:  `{"task_id": "abc12345"}`,
+		want:    task.Submitted{ID: "abc12345"},
+		keyed:   true,
+	},
+	{
+		name: "submit many to groups",
+		call: func(ctx context.Context, c *Client) (any, error) {
+			return c.SubmitItems(ctx, []Item{{Spec: task.Spec{Run: "a"}, Group: "g"}, {Spec: task.Spec{Run: "b"}}})
+		},
+		request: `POST /tasks/batch [{"run":"a","group":"g"},{"run":"b"}]`,
+		answer:  `{"results": [{"task_id": "t1"}, {"task_id": "t2"}]}`,
+		want:    []task.BatchResult{{ID: "t1"}, {ID: "t2"}},
+		keyed:   true,
+	},
+	{
+		name:    "group",
+		call:    func(ctx context.Context, c *Client) (any, error) { return c.Group(ctx, "a.b") },
+		request: "GET /groups/a.b ",
+		answer:  `{"group": "a.b", "status": "running", "total": 2, "by_status": {"running": 1, "failed": 1}, "first_failure": {"task_id": "t1", "exit_code": 3}}`,
+		want: group.Group{
+			Name: "a.b", Phase: task.Running, Total: 2, ByStatus: overview.Counts{task.Running: 1, task.Failed: 1},
+			First: &group.Failure{ID: "t1", ExitCode: new(3)},
+		},
+	},
+	{
+		name: "groups",
+		call: func(ctx context.Context, c *Client) (any, error) {
+			return c.Groups(ctx, GroupQuery{AllUsers: true, Limit: 2, Cursor: "9"})
+		},
+		request: "GET /groups?all_users=true&cursor=9&limit=2 ",
+		answer:  `{"groups": [{"group": "b"}]}`,
+		want:    Page[group.Group]{Items: []group.Group{{Name: "b"}}},
+	},
+	{
+		name:    "stop a group",
+		call:    func(ctx context.Context, c *Client) (any, error) { return c.StopGroup(ctx, "g") },
+		request: "POST /tasks/stop?group=g ",
+		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks"}`,
+		want:    task.NewStopAllResponse(5, false),
 	},
 	{
 		name:    "task",

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 )
 
 const (
@@ -27,9 +28,22 @@ const (
 type EventSource struct {
 	Key      task.Key // one task or volume; the zero Key means all objects of the user
 	AllUsers bool     // all objects of all users
+	Group    string   // only the tasks of this group of the user; empty means all objects
 	// id of an event: only later events. Empty means all events of one object, or only new
 	// events of several objects.
 	After string
+}
+
+// query returns the parameters that select the events.
+func (s EventSource) query() url.Values {
+	q := url.Values{}
+	if s.AllUsers {
+		q.Set("all_users", "true")
+	}
+	if s.Group != "" {
+		q.Set(group.Param, s.Group)
+	}
+	return q
 }
 
 func (s EventSource) path() (string, error) {
@@ -47,10 +61,8 @@ func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, e
 		return nil, err
 	}
 	for {
-		query := url.Values{"limit": {strconv.Itoa(eventPage)}}
-		if s.AllUsers {
-			query.Set("all_users", "true")
-		}
+		query := s.query()
+		query.Set("limit", strconv.Itoa(eventPage))
 		if s.After != "" {
 			query.Set("last_event_id", s.After)
 		}
@@ -76,7 +88,7 @@ func (c *Client) Subscribe(ctx context.Context, s EventSource) (*EventStream, er
 		return nil, err
 	}
 	e := &EventStream{client: c, ctx: ctx, one: s.Key != task.Key{}, request: request{
-		method: http.MethodGet, path: path, query: allUsersQuery(s.AllUsers), accept: "text/event-stream", last: s.After, stream: true,
+		method: http.MethodGet, path: path, query: s.query(), accept: "text/event-stream", last: s.After, stream: true,
 	}}
 	return e, e.connect()
 }

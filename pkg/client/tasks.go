@@ -14,9 +14,7 @@ import (
 // Submit submits t. After Submit returns, the server has stored the task and lists the
 // task.
 func (c *Client) Submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
-	var answer task.Submitted
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", body: t, key: newKey()}, &answer)
-	return answer, err
+	return c.SubmitToGroup(ctx, "", t)
 }
 
 // Preview returns what the server would create for t. Preview submits nothing.
@@ -84,6 +82,22 @@ const (
 // timeout; the idempotency key prevents duplicates. If SubmitAll returns an error, the
 // results cover only the batches before the error.
 func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task.BatchResult, err error) {
+	items := make([]Item, len(all))
+	for i, t := range all {
+		items[i].Spec = t
+	}
+	return c.SubmitItems(ctx, items)
+}
+
+// An Item is one task of a batch, with the name of its group. An empty name means no group.
+type Item struct {
+	task.Spec
+
+	Group string `json:"group,omitempty"`
+}
+
+// SubmitItems is SubmitAll for tasks that may belong to groups.
+func (c *Client) SubmitItems(ctx context.Context, all []Item) (results []task.BatchResult, err error) {
 	for len(all) > 0 {
 		batch, size := make([]json.RawMessage, 0, min(len(all), batchTasks)), 0
 		for _, t := range all {

@@ -50,6 +50,7 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	o.number("running_nodes", m.Running)
 	o.number("pending_nodes", m.Pending)
 	o.text("user", m.User)
+	o.given("group", m.Group)
 	o.given("reason", m.Reason)
 	o.given("message", m.Message)
 	o.given("hint", m.Hint)

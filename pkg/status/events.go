@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"slices"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
@@ -161,7 +162,18 @@ func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 
 // some returns the next events that match; there may be none. If more is nil afterwards, some
 // must be called again at once.
+// some returns the next events of the query, possibly none.
 func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
+	events, err := l.ofAllGroups(ctx)
+	if l.query.Group != "" {
+		events = slices.DeleteFunc(events, func(e task.Event) bool { return e.Group != l.query.Group })
+	}
+	return events, err
+}
+
+// ofAllGroups is some without regard to the group of the query. A store that selected the events
+// of a group could not say how far it has read.
+func (l *Subscription) ofAllGroups(ctx context.Context) ([]task.Event, error) {
 	if l.stored {
 		return l.replay(ctx)
 	}

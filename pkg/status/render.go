@@ -43,6 +43,7 @@ func (r Renderer) task(v task.View) task.Status {
 			NumNodes:  len(nodes),
 			NodeJobs:  v.JobNames(),
 			User:      v.Submit.User,
+			Group:     v.Submit.Group,
 			Nodes:     nodes,
 
 			MaxDuration: v.Submit.Task.MaxDuration,

@@ -17,6 +17,7 @@ func appendRow(b []byte, r *overview.Row) []byte {
 	o.text("id", r.ID)
 	o.text("name", r.Name)
 	o.text("user", r.User)
+	o.given("group", r.Group)
 	o.text("status", string(r.Phase))
 	o.given("reason", r.Reason)
 	o.number("created", int(r.Created))

@@ -29,6 +29,7 @@ type Projection struct {
 	TaskProjection
 	ListProjection
 	VolumeProjection
+	GroupProjection
 	UploadProjection
 	ClusterProjection
 	CapacityProjection

@@ -6,12 +6,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 )
@@ -141,6 +143,15 @@ func (s *fakeProjection) VolumeAnswers(q task.Query) ([][]byte, uint64) {
 	return s.bodies, s.next
 }
 
+func (s *fakeProjection) Group(user, name string) (group.Group, bool) {
+	_, ok := s.one(user, name)
+	return group.Group{Name: name, User: user, SubmittedAt: noon, ByStatus: overview.Counts{}}, ok
+}
+
+func (s *fakeProjection) Groups(q task.Query) ([]group.Group, uint64) {
+	return []group.Group{{Name: "g", User: q.User, SubmittedAt: noon, ByStatus: overview.Counts{}}}, s.next
+}
+
 func (s *fakeProjection) PendingMounts(volume string) []string { return []string{"mounts " + volume} }
 
 func TestAnswers(t *testing.T) {
@@ -164,8 +175,16 @@ func TestAnswers(t *testing.T) {
 	if string(volumes.Body) != `{"volumes":[{"task_id":"a"},{"task_id":"b"}]}` || volumes.Next != "17" {
 		t.Errorf("a list of volumes: %+v", volumes)
 	}
-	want := []any{"ann", "a", "ann", "a", ann(query.Tasks{Limit: 2}), task.Query{User: "ann", AllUsers: true}}
-	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 5 {
+	g, err := v.Group(t.Context(), "ann", "g")
+	if err != nil || !strings.HasPrefix(string(g.Body), `{"group":"g","user":"ann","status":""`) || g.ETag == "" {
+		t.Errorf("a group: %s, %v", g.Body, err)
+	}
+	groups := v.Groups(t.Context(), task.Query{User: "ann"})
+	if string(groups.Body) != `{"groups":[`+string(g.Body)+`]}` || groups.Next != "17" {
+		t.Errorf("a list of groups: %s, next %q", groups.Body, groups.Next)
+	}
+	want := []any{"ann", "a", "ann", "a", ann(query.Tasks{Limit: 2}), task.Query{User: "ann", AllUsers: true}, "ann", "g"}
+	if diff := cmp.Diff(want, s.queries); diff != "" || s.synced != 7 {
 		t.Errorf("after %d looks at the log the store was asked for (-want +got):\n%s", s.synced, diff)
 	}
 }
@@ -180,6 +199,9 @@ func TestEmptyAnswers(t *testing.T) {
 	}
 	if _, err := v.Task(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
 		t.Errorf("a task: %v", err)
+	}
+	if _, err := v.Group(t.Context(), "ann", "g"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Group "g" not found` {
+		t.Errorf("a group: %v", err)
 	}
 	if _, err := v.Volume(t.Context(), "ann", "v"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Volume v not found" {
 		t.Errorf("a volume: %v", err)
@@ -270,4 +292,4 @@ func TestListsAreCached(t *testing.T) {
 	}
 }
 
-func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f} }
+func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f, f} }

@@ -67,9 +67,10 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 	}
 	return &task.Adopted{
 		Submit: &task.Submit{
-			ID:   seen.TaskID,
-			User: job.Annotations[task.AnnotationUser],
-			Task: task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration]},
+			ID:    seen.TaskID,
+			User:  job.Annotations[task.AnnotationUser],
+			Group: job.Labels[task.LabelGroup],
+			Task:  task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration]},
 		},
 		Hash:      job.Annotations[task.AnnotationSubmission],
 		CreatedAt: created,

@@ -14,6 +14,8 @@ import (
 // of that task.
 func lost(t *testing.T, nodes int, change func(*batchv1.Job)) (*testCluster, *task.Record) {
 	record := newTestCluster(t).submit("a", nodes)
+	record = new(*record)
+	record.Submit.Group = "g"
 	w := newTestCluster(t)
 	jobs := jobsOf(record)
 	for _, job := range jobs {
@@ -32,7 +34,7 @@ func TestJobsThatTheLogDoesNotKnowAreAdopted(t *testing.T) {
 	w, record := lost(t, 2, func(*batchv1.Job) {})
 	w.must("a", "adopted")
 	got := w.store.TaskView("a")
-	if got.Submit.User != record.Submit.User || got.Name() != record.Name() || got.Hash != record.Hash || !got.CreatedAt.Equal(record.CreatedAt) {
+	if got.Submit.User != record.Submit.User || got.Submit.Group != "g" || got.Name() != record.Name() || got.Hash != record.Hash || !got.CreatedAt.Equal(record.CreatedAt) {
 		t.Errorf("adopted as %+v, want %+v", got.Record, record)
 	}
 	if got.Jobs[0] == nil || got.Jobs[1] == nil || len(got.Orphans) != 0 {

@@ -45,6 +45,7 @@ type Submit struct {
 	Choice int    `json:"choice,omitempty"` // index in Task.Resources.Alternatives
 	Spot   bool   `json:"spot,omitempty"`   // the pods require spot machines: use_spot, and the cluster has such machines
 	Key    string `json:"key,omitempty"`    // Idempotency-Key of the request
+	Group  string `json:"group,omitempty"`  // group of the tasks of User to which the task belongs; see package group
 
 	// If a task has secrets, Sealed contains the encrypted values, and Task.Secrets has
 	// Redacted in place of each value. Package seal encrypts and decrypts.
@@ -77,10 +78,11 @@ type Stop struct {
 }
 
 // StopAll stops all tasks of User, or of all users, that are earlier in the log and not
-// over.
+// over. If Group is set, StopAll stops only the tasks of User in that group.
 type StopAll struct {
 	User     string `json:"user"`
 	AllUsers bool   `json:"all_users,omitempty"`
+	Group    string `json:"group,omitempty"`
 }
 
 // Create creates a volume.

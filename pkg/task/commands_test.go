@@ -14,12 +14,12 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 	key := Key{KindTask, "a"}
 	node := Node{Rank: 1, Phase: Failed, Job: "j", Pod: "p", ExitCode: new(3), StartedAt: new(noon)}
 	commands := []Command{
-		{Submit: &Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Spec{
+		{Submit: &Submit{ID: "a", User: "ann", Image: "i", Key: "k", Group: "g", Task: Spec{
 			Name: "n", NumNodes: 2, Workdir: "/", Envs: map[string]string{"A": "<&>\u2028\x00"}, Run: "echo '$$' && \"x\"\n",
 			Resources: Resources{CPUs: "4+", Ports: []string{"80"}, UseSpot: true, DiskSize: 9}, Volumes: map[string]string{"/d": "d"},
 		}}},
 		{Stop: &Stop{User: "ann", ID: "a"}},
-		{StopAll: &StopAll{User: "ann", AllUsers: true}},
+		{StopAll: &StopAll{User: "ann", AllUsers: true, Group: "g"}},
 		{Create: &Create{ID: "a", User: "ann", Volume: Volume{Name: "d", Size: "1Gi", AccessModes: []string{"ReadWriteMany"}}}},
 		{Delete: &Delete{User: "ann", ID: "a"}},
 		{Admitted: &Admitted{IDs: []string{"a", "b"}, Limits: JobLimits{Total: 9, PerUser: 8}}},

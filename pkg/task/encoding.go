@@ -121,13 +121,14 @@ func (c Create) Hash() string { return hash(c) }
 // Body returns a hash of the request without the choices of the server. Requests with the
 // same Idempotency-Key must have the same Body.
 func (s Submit) Body() string {
-	if s.SecretsMAC == "" {
+	if s.SecretsMAC == "" && s.Group == "" {
 		return hash(s.Task)
 	}
 	return hash(struct {
 		Spec       Spec   `json:"Task"` // the keys that the hashes of stored submissions have
 		SecretsMAC string `json:"Mark"`
-	}{s.Task, s.SecretsMAC})
+		Group      string `json:",omitempty"`
+	}{s.Task, s.SecretsMAC, s.Group})
 }
 
 // Body returns a hash of the request, like the Body of a Submit.

@@ -23,6 +23,7 @@ type Event struct {
 	VolumeID string      `json:"volume_id,omitempty"`
 	Name     string      `json:"name"`              // name as shown
 	User     string      `json:"user"`              // exact user name
+	Group    string      `json:"group,omitempty"`   // of the task
 	Status   string      `json:"status"`            // phase since this event
 	Reason   string      `json:"reason,omitempty"`  // why, in one word
 	Message  string      `json:"message,omitempty"` // why, in a sentence
@@ -96,6 +97,7 @@ func EventOfTask(r *Record, t EventType) Event {
 		TaskID:  r.Submit.ID,
 		Name:    clip(r.Name(), maxEventName),
 		User:    r.Submit.User,
+		Group:   r.Submit.Group,
 		Status:  string(r.Phase),
 		Reason:  clip(r.Reason, maxEventReason),
 		Message: clip(r.Message, maxEventMessage),
@@ -183,6 +185,7 @@ type EventQuery struct {
 	User     string
 	AllUsers bool
 	Key      Key     // one object of the user; the zero Key means all objects
+	Group    string  // only tasks in this group; empty means all objects. Wants ignores Group
 	After    EventID // only events after this event; the zero EventID means from the beginning
 	Now      bool    // only future events; After is ignored
 }

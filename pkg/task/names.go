@@ -21,6 +21,7 @@ const (
 	LabelUser       = "username"        // sanitised user name, which two users may share
 	LabelNode       = "node-idx"        // rank of the node, from 0
 	LabelOwner      = "skypilot-owner"  // hash of the exact user name
+	LabelGroup      = "skypilot-group"  // name of the group of the task, if it has one
 	LabelVolume     = "skypilot-volume" // "true" on claims
 	LabelVolumeID   = "volume-id"
 	LabelVolumeName = "volume-name"

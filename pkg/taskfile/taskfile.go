@@ -36,27 +36,37 @@ func ParseJSON(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromJSON, Overrides{}, nil)
 }
 
-// ItemKey is the field with the idempotency key of one item of a batch, like the header
-// Idempotency-Key of a submission.
-const ItemKey = "idempotency_key"
+// The fields of one item of a batch that are not fields of a task. They are like the header
+// Idempotency-Key and the query parameter group of a submission.
+const (
+	ItemKey   = "idempotency_key"
+	ItemGroup = "group"
+)
 
-// ParseItem is ParseJSON for one task of a batch, which may have an idempotency key of its
-// own. key is empty if there is none.
-func ParseItem(data []byte) (t task.Spec, key string, warnings []string, err error) {
-	withKey := func(data []byte) (*node, error) {
+// An Item holds the fields of an item of a batch that are not fields of a task. A field that
+// the item lacks is empty.
+type Item struct{ Key, Group string }
+
+// ParseItem is ParseJSON for one task of a batch, which may have an idempotency key and a
+// group of its own.
+func ParseItem(data []byte) (t task.Spec, i Item, warnings []string, err error) {
+	withItem := func(data []byte) (*node, error) {
 		root, err := fromJSON(data)
 		if err == nil {
-			key, err = root.takeKey()
+			i.Key, err = root.take(ItemKey)
+		}
+		if err == nil {
+			i.Group, err = root.take(ItemGroup)
 		}
 		return root, err
 	}
-	t, warnings, err = parseTask(data, withKey, Overrides{}, nil)
-	return t, key, warnings, err
+	t, warnings, err = parseTask(data, withItem, Overrides{}, nil)
+	return t, i, warnings, err
 }
 
-// takeKey removes the idempotency key from an item and returns it.
-func (n *node) takeKey() (string, error) {
-	i := slices.IndexFunc(n.members, func(m member) bool { return m.key == ItemKey })
+// take removes a field with a text from an item and returns the text.
+func (n *node) take(field string) (string, error) {
+	i := slices.IndexFunc(n.members, func(m member) bool { return m.key == field })
 	if i < 0 {
 		return "", nil
 	}
@@ -66,7 +76,7 @@ func (n *node) takeKey() (string, error) {
 	case value.kind == null:
 		return "", nil
 	case value.kind != scalar || value.text == "":
-		return "", &fieldError{task.ErrInvalid, ItemKey, "is not a string", 0}
+		return "", &fieldError{task.ErrInvalid, field, "is not a string", 0}
 	}
 	return value.text, nil
 }

@@ -115,12 +115,13 @@ func TestPartsOfTheQueue(t *testing.T) {
 // parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
 // import. Imports flow in one direction.
 var parts = map[string][]string{
-	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
+	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/bodies":    {},
 	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
 	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
 	"pkg/cache/eventring": {},
 	"pkg/cache/explain":   {"pkg/cache/convert", "pkg/cache/nodefit"},
+	"pkg/cache/groups":    {"pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/labels":    {},
 	"pkg/cache/listwatch": {},
 	"pkg/cache/nodefit":   {},
@@ -130,6 +131,7 @@ var parts = map[string][]string{
 	"pkg/task":            {"pkg/task/hint", "pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/gpu":        {},
+	"pkg/task/group":      {"pkg/task", "pkg/task/overview", "pkg/task/problem"},
 	"pkg/task/hint":       {},
 	"pkg/task/linerange":  {"pkg/task/problem"},
 	"pkg/task/logcursor":  {},

@@ -80,6 +80,10 @@ func addTask(t *testing.T, components map[string]any) {
 		"type": []any{"string", "null"}, "maxLength": 255,
 		"description": "Same as the Idempotency-Key header of a single submission.",
 	}
+	properties[taskfile.ItemGroup] = map[string]any{
+		"type": []any{"string", "null"}, "maxLength": 63,
+		"description": "Same as the query parameter group of a single submission.",
+	}
 	item["properties"], item["description"] = properties, "A task of a batch."
 	components["Item"] = item
 }

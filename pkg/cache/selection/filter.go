@@ -18,7 +18,9 @@ type Filter struct {
 
 // NewFilter returns the filter of a list.
 func NewFilter(l query.List) *Filter {
-	f := &Filter{list: l, countable: l.Name == "" && l.NamePrefix == "" && l.NameContains == "" && l.From.IsZero() && len(l.Labels) == 0}
+	_, all := l.Scope()
+	indexed := l.Group == "" || !all // the source contains only the tasks of the group
+	f := &Filter{list: l, countable: indexed && l.Name == "" && l.NamePrefix == "" && l.NameContains == "" && l.From.IsZero() && len(l.Labels) == 0}
 	for _, label := range l.Labels {
 		f.labels = append(f.labels, labels.Require(label))
 	}
@@ -37,7 +39,7 @@ func (f *Filter) matchesCounted(p task.Phase, reason string) bool {
 }
 
 func (f *Filter) matchesRecord(t *Task) bool {
-	if !f.list.From.IsZero() && t.CreatedAt.Before(f.list.From) {
+	if f.list.Group != "" && f.list.Group != t.Group() || !f.list.From.IsZero() && t.CreatedAt.Before(f.list.From) {
 		return false
 	}
 	if f.list.Name != "" || f.list.NamePrefix != "" || f.list.NameContains != "" {

@@ -46,6 +46,7 @@ type extra struct {
 type listedSpec struct {
 	accelerators string
 	labels       labels.Set
+	group        string
 }
 
 var nothingListed = unique.Make(listedSpec{})
@@ -55,10 +56,10 @@ func listedSpecOf(c *task.Submit) unique.Handle[listedSpec] {
 	if len(r.AnyOf)+len(r.Ordered) > 0 {
 		r = new(c.Resources())
 	}
-	if r.Accelerators == "" && len(r.Labels)+len(custom) == 0 { // the most frequent case
+	if r.Accelerators == "" && c.Group == "" && len(r.Labels)+len(custom) == 0 { // the most frequent case
 		return nothingListed
 	}
-	return unique.Make(listedSpec{r.Accelerators, labels.Of(r.Labels, custom)})
+	return unique.Make(listedSpec{r.Accelerators, labels.Of(r.Labels, custom), c.Group})
 }
 
 // resources returns the resources that dropSpec retains.
@@ -90,7 +91,7 @@ func fitsCompact(c *task.Submit) bool {
 		return false // the most frequent case, checked without reflection
 	}
 	rest := *c
-	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key = "", "", "", 0, ""
+	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group = "", "", "", 0, "", ""
 	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration = "", 0, ""
 	rest.Task.Resources.Accelerators = ""
 	if len(rest.Task.Resources.Labels) > 0 {
@@ -114,7 +115,7 @@ func (t *CompactRecord) Record() *task.Record {
 		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt, EndSeq: t.endSeq,
 		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted,
 	}
-	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key}
+	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key, Group: t.Group()}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = t.name, t.nodes, t.listed.Value().resources()
 	if t.extra != nil {
 		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.extra.recovery, t.extra.attempts
@@ -171,6 +172,9 @@ func (t *CompactRecord) Hash() string { return t.hash }
 
 // Accelerators returns the GPUs that each node of the task requests, as submitted.
 func (t *CompactRecord) Accelerators() string { return t.listed.Value().accelerators }
+
+// Group returns the name of the group of the task, "" if it has none.
+func (t *CompactRecord) Group() string { return t.listed.Value().group }
 
 // Labels returns the labels that the user gave the task.
 func (t *CompactRecord) Labels() labels.Set { return t.listed.Value().labels }

@@ -81,6 +81,11 @@ func stop(user, id string) task.Command {
 
 func stopAll(user string) task.Command { return task.Command{StopAll: &task.StopAll{User: user}} }
 
+// stopGroup stops the tasks in a group, or all tasks if group is empty.
+func stopGroup(user, group string) task.Command {
+	return task.Command{StopAll: &task.StopAll{User: user, Group: group}}
+}
+
 func stopEveryone(user string) task.Command {
 	return task.Command{StopAll: &task.StopAll{User: user, AllUsers: true}}
 }

@@ -40,6 +40,7 @@ func (g generator) command() task.Command {
 			c.Submit.Task.Uploads = map[string]string{"/a": g.one("x", "y"), "/b": g.one("x", "y")}
 		}
 		c.Submit.Key = g.one("", "", "k", "l")
+		c.Submit.Group = g.one("", "g", "h")
 		return c
 	case 3:
 		return stop(user, id)
@@ -47,7 +48,7 @@ func (g generator) command() task.Command {
 		if g.IntN(4) == 0 {
 			return stopEveryone(user)
 		}
-		return stopAll(user)
+		return stopGroup(user, g.one("", "g", "h"))
 	case 5:
 		c := create(user, id, g.one("data", "models"))
 		c.Create.Key = g.one("", "k")
@@ -302,6 +303,10 @@ func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) 
 	}
 	rank := map[task.Phase]int{task.Pending: 0, task.Running: 1, task.Completed: 2, task.Failed: 2, task.Stopped: 2}
 	switch {
+	case c.StopAll != nil && c.StopAll.Group != "" && c.StopAll.Group != was.Submit.Group:
+		fail("task %s of group %q was stopped with group %q", was.Submit.ID, was.Submit.Group, c.StopAll.Group)
+	case is.Submit.Group != was.Submit.Group:
+		fail("task %s changed its group", was.Submit.ID)
 	case user != was.Submit.User:
 		fail("task %s of %q was changed by %q", was.Submit.ID, was.Submit.User, user)
 	case is.Submit.User != was.Submit.User || is.Submit.ID != was.Submit.ID || is.Hash != was.Hash || is.Order != was.Order:

@@ -81,6 +81,9 @@ func (s *State) stopAll(c task.StopAll) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, user := range users {
 		for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
+			if c.Group != "" && s.Tasks[id].Group() != c.Group {
+				continue
+			}
 			s.finish(s.Tasks[id].Record(), stopped)
 			changed = append(changed, taskKey(id))
 		}

@@ -69,7 +69,11 @@ func annotations(r *task.Record) map[string]string {
 func labels(r *task.Record, rank int) map[string]string {
 	t := r.Submit.Task
 	all := mergeMaps(r.Submit.Resources().Labels, t.Config.Kubernetes.CustomMetadata.Labels)
-	return mergeMaps(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
+	all = mergeMaps(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
+	if r.Submit.Group != "" {
+		all[task.LabelGroup] = r.Submit.Group
+	}
+	return all
 }
 
 // jobLabels adds the label of the queue, because Kueue admits Jobs and not their pods.

@@ -14,6 +14,7 @@ type Row struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`
 	User    string     `json:"user"`
+	Group   string     `json:"group,omitempty"`
 	Phase   task.Phase `json:"status"`
 	Reason  string     `json:"reason,omitempty"` // as in task.Metadata
 	Created int64      `json:"created"`

@@ -44,6 +44,7 @@ const (
 	RouteNotFound         Reason = "RouteNotFound"
 	TaskNotFound          Reason = "TaskNotFound"
 	VolumeNotFound        Reason = "VolumeNotFound"
+	GroupNotFound         Reason = "GroupNotFound"
 	UploadNotFound        Reason = "UploadNotFound"
 	LogNotFound           Reason = "LogNotFound"
 	SubmissionNotFound    Reason = "SubmissionNotFound"
@@ -87,6 +88,7 @@ var reasons = []Description{
 	{RouteNotFound, http.StatusNotFound, NotFound, "the server has no such route; compare the path with this description"},
 	{TaskNotFound, http.StatusNotFound, NotFound, "the user has no task with this id, or the task has left the history"},
 	{VolumeNotFound, http.StatusNotFound, NotFound, "the user has no volume with this id"},
+	{GroupNotFound, http.StatusNotFound, NotFound, "the user has no task in a group of this name, or all its tasks have left the history"},
 	{UploadNotFound, http.StatusNotFound, NotFound, "the user has no such archive; upload the archive"},
 	{LogNotFound, http.StatusNotFound, NotFound, "the server did not keep the log of this attempt, or not these lines"},
 	{SubmissionNotFound, http.StatusNotFound, NotFound, "the server no longer has the task as submitted"},

@@ -90,7 +90,7 @@ func (l List) identity() []byte {
 	user, all := l.Scope()
 	field, descending := l.SortField()
 	b := make([]byte, 0, 256)
-	for _, text := range []string{user, l.Name, l.NamePrefix, l.NameContains, l.Since, field} {
+	for _, text := range []string{user, l.Name, l.NamePrefix, l.NameContains, l.Since, l.Group, field} {
 		b = append(strconv.AppendQuote(b, text), ' ')
 	}
 	b = appendSet(appendSet(appendSet(b, l.Phases), l.Labels), l.Reasons)

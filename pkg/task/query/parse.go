@@ -33,6 +33,7 @@ var readers = map[string]func(q *Tasks, values []string) error{
 	paramNamePrefix:   one(func(q *Tasks, s string) error { q.NamePrefix = s; return nil }),
 	paramNameContains: one(func(q *Tasks, s string) error { q.NameContains = s; return nil }),
 	paramSince:        one(func(q *Tasks, s string) (err error) { q.Since = s; _, err = since(s, time.Now()); return err }),
+	paramGroup:        one(func(q *Tasks, s string) error { q.Group = s; return task.CheckLabelValue(s) }),
 	paramCursor:       one(func(q *Tasks, s string) error { q.Cursor = s; return nil }),
 	paramSort:         one(readSort),
 	paramLimit:        one(readLimit),

@@ -28,6 +28,7 @@ func TestParse(t *testing.T) {
 		{"name=a,b&name_prefix=c&name_contains=d", Tasks{Name: "a,b", NamePrefix: "c", NameContains: "d"}},
 		{"label=team%3Dsearch&label=example.com/x,empty%3D", Tasks{Labels: []string{"team=search", "example.com/x", "empty="}}},
 		{"reason=OOMKilled,Backlog", Tasks{Reasons: []string{"OOMKilled", "Backlog"}}},
+		{"group=sweep-1", Tasks{Group: "sweep-1"}},
 		{"since=2d&limit=3", Tasks{Since: "2d", Limit: 3}},
 		{"sort=-ended", Tasks{Sort: "-ended"}},
 		{"sort=name&view=row&cursor=x", Tasks{Sort: "name", View: Row, Cursor: "x"}},
@@ -51,8 +52,9 @@ func TestParse(t *testing.T) {
 
 func TestParseNamesTheParameterInItsError(t *testing.T) {
 	for query, want := range map[string]string{
-		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, cursor, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
+		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, cursor, group, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
 		"Limit=3":                             `"Limit": is not a parameter`,
+		"group=a%20b":                         `group: "a b" must be at most 63 letters`,
 		"limit=0":                             `limit: "0" is not a whole number of at least 1`,
 		"offset=-1":                           `offset: "-1" is not a whole number of at least 0`,
 		"offset=1.5":                          `offset: "1.5" is not`,

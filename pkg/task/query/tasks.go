@@ -21,6 +21,7 @@ type Tasks struct {
 	NameContains string
 	Labels       []string // all of these: KEY=VALUE, or KEY for any value
 	Reasons      []string // one of these
+	Group        string   // name of the group
 	// only tasks that were submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339
 	Since  string
 	Sort   Sort   // empty means -created: newest first
@@ -69,6 +70,7 @@ const (
 	paramLabel        = "label"
 	paramReason       = "reason"
 	paramSince        = "since"
+	paramGroup        = "group"
 	paramSort         = "sort"
 	paramLimit        = "limit"
 	paramCursor       = "cursor"
@@ -101,6 +103,7 @@ func (q Tasks) Values() url.Values {
 	set(paramNamePrefix, q.NamePrefix)
 	set(paramNameContains, q.NameContains)
 	set(paramSince, q.Since)
+	set(paramGroup, q.Group)
 	set(paramSort, string(q.Sort))
 	set(paramCursor, q.Cursor)
 	set(paramView, string(q.View))

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/query"
+)
+
+// A GroupReader answers reads of groups of tasks.
+type GroupReader interface {
+	// error of kind task.ErrNotFound if user has no such group
+	Group(ctx context.Context, user, name string) (task.Answer, error)
+	Groups(ctx context.Context, q task.Query) task.Answer
+}
+
+// A groupHandler shows groups of tasks.
+type groupHandler struct {
+	groups  GroupReader
+	callers *callers
+}
+
+func (h *groupHandler) listGroups(c *fiber.Ctx, user string) error {
+	q, err := h.callers.queryOf(c, query.Phases)
+	if err != nil {
+		return err
+	}
+	q.User = user
+	return send(c, h.groups.Groups(c.UserContext(), q), nil)
+}
+
+// showGroup shows a group of the caller. Callers who may list the tasks of all users may name
+// another user, because users choose the names of their groups independently.
+func (h *groupHandler) showGroup(c *fiber.Ctx, user string) error {
+	if text := c.Query("user"); text != "" && text != user {
+		owner, err := task.UserName(text)
+		switch {
+		case err != nil:
+			return task.Error(task.ErrInvalid, "user: the name "+err.Error())
+		case owner != user && !h.callers.everyUser(c):
+			return errOtherUser
+		}
+		user = owner
+	}
+	answer, err := h.groups.Group(c.UserContext(), user, c.Params(group.Param))
+	return send(c, answer, err)
+}
+
+// groupOf returns the group that the query parameter names, "" if the parameter is missing.
+func groupOf(c *fiber.Ctx) (string, error) {
+	if !c.Context().QueryArgs().Has(group.Param) {
+		return "", nil
+	}
+	name := c.Query(group.Param)
+	return name, checkGroup(name)
+}
+
+func checkGroup(name string) error {
+	if err := group.CheckName(name); err != nil {
+		return task.Error(task.ErrInvalid, group.Param+": "+err.Error())
+	}
+	return nil
+}

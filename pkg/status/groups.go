@@ -1,0 +1,34 @@
+package status
+
+import (
+	"context"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
+)
+
+// A GroupProjection answers for the groups of tasks in the store.
+type GroupProjection interface {
+	Group(user, name string) (g group.Group, ok bool)
+	Groups(q task.Query) (all []group.Group, next uint64)
+}
+
+// Group answers for one group of user. The error is of kind task.ErrNotFound if the user has no
+// such group.
+func (v *Viewer) Group(ctx context.Context, user, name string) (task.Answer, error) {
+	stale := v.stale(ctx)
+	g, ok := v.projection.Group(user, name)
+	if !ok {
+		return task.Answer{Stale: stale}, group.NotFound(name)
+	}
+	return v.answer(encode(g), stale), nil
+}
+
+// Groups answers with a list of groups, newest first.
+func (v *Viewer) Groups(ctx context.Context, q task.Query) task.Answer {
+	stale := v.stale(ctx)
+	all, next := v.projection.Groups(q)
+	a := v.answer(encode(group.List{Groups: append([]group.Group{}, all...)}), stale)
+	a.Next = cursor(next)
+	return a
+}
