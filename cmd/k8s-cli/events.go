@@ -21,6 +21,11 @@ const eventsExample = `  # Print the events of a %[1]s
   # Print new events as JSON lines
   k8s-cli %[2]s events mqp6bsu4 --follow -o json`
 
+const groupEventsExample = `
+
+  # Print the new events of a sweep until all its tasks end
+  k8s-cli %s events --group shards --follow`
+
 const eventsHelp = `Print the events of a %[1]s, oldest first: each change of its phase, and the
 reasons why it waited.
 
@@ -29,6 +34,7 @@ event per line.`
 
 func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *cobra.Command {
 	var follow bool
+	var inGroup string
 	offer := complete.Tasks(s.completion)
 	if kind == task.KindVolume {
 		offer = complete.Volumes(s.completion)
@@ -41,9 +47,19 @@ func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *c
 		Args:              takes(1, 1),
 		ValidArgsFunction: complete.One(offer),
 	}
+	if kind == task.KindTask {
+		cmd.Use, cmd.Args = "events [ID]", takesOrGroup(1, 1)
+		cmd.Example += fmt.Sprintf(groupEventsExample, group)
+		groupFlag(cmd, s, &inGroup, "print the events of the tasks in the group of this `name`")
+	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
-		if follow {
+		switch {
+		case len(ids) == 0 && follow:
+			return followGroupEvents(ctx, c, p, inGroup)
+		case len(ids) == 0:
+			return printGroupEvents(ctx, c, p, inGroup)
+		case follow:
 			return followEvents(ctx, c, p, kind, ids[0])
 		}
 		return printEvents(ctx, c, p, kind, ids[0])

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
@@ -56,6 +57,8 @@ func newFakeServer() *fakeServer {
 		"GET /volumes/{id}":     f.volume,
 		"DELETE /volumes/{id}":  f.delete,
 		"GET /capacity":         f.capacity,
+		"GET /groups":           f.listGroups,
+		"GET /groups/{group}":   f.group,
 	} {
 		f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
@@ -67,6 +70,7 @@ func newFakeServer() *fakeServer {
 	f.HandleFunc("PUT /uploads/{sum}", f.upload)
 	f.HandleFunc("GET /tasks/{id}/events", f.events)
 	f.HandleFunc("GET /volumes/{id}/events", f.events)
+	f.HandleFunc("GET /events", f.groupEvents)
 	return f
 }
 
@@ -97,7 +101,7 @@ func (f *fakeServer) submit(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
 		return nil, err
 	}
-	return f.take(r, t)
+	return f.take(r, t, r.FormValue("group"))
 }
 
 func (f *fakeServer) preview(r *http.Request) (any, error) {
@@ -113,13 +117,13 @@ func (f *fakeServer) preview(r *http.Request) (any, error) {
 }
 
 func (f *fakeServer) batch(r *http.Request) (any, error) {
-	var all []task.Spec
+	var all []client.Item
 	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
 		return nil, err
 	}
 	var b task.Batch
 	for _, t := range all {
-		got, err := f.take(r, t)
+		got, err := f.take(r, t.Spec, t.Group)
 		switch {
 		case errors.Is(err, errMissing):
 			b.Results = append(b.Results, task.BatchResult{Code: http.StatusConflict, Detail: err.Error()})
@@ -132,7 +136,7 @@ func (f *fakeServer) batch(r *http.Request) (any, error) {
 	return b, nil
 }
 
-func (f *fakeServer) take(r *http.Request, t task.Spec) (none task.Submitted, err error) {
+func (f *fakeServer) take(r *http.Request, t task.Spec, group string) (none task.Submitted, err error) {
 	if t.Name == "refused" {
 		return none, fmt.Errorf("this server takes no task of that name")
 	}
@@ -153,7 +157,7 @@ func (f *fakeServer) take(r *http.Request, t task.Spec) (none task.Submitted, er
 		CreatedAt: at(n), UpdatedAt: at(n), Username: task.Sanitized(user),
 		Metadata: task.Metadata{
 			JobName: task.JobName(t.Name, id, 0, 1), Namespace: "default", NumNodes: t.Nodes(),
-			NodeJobs: task.JobNames(t.Name, id, t.Nodes()), User: user,
+			NodeJobs: task.JobNames(t.Name, id, t.Nodes()), User: user, Group: group,
 			Reason: t.Envs["REASON"], Message: t.Envs["MESSAGE"], Nodes: []task.Node{},
 		},
 	}
@@ -231,7 +235,7 @@ func (f *fakeServer) list(w http.ResponseWriter, r *http.Request) {
 // writeList writes the tasks, oldest first, that q selects.
 func writeList(w http.ResponseWriter, q query.Tasks, tasks []task.Status) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(s task.Status) bool {
-		return len(q.Phases) > 0 && !slices.Contains(q.Phases, s.Phase) || q.Name != "" && q.Name != s.Name || q.User != "" && q.User != s.Metadata.User
+		return len(q.Phases) > 0 && !slices.Contains(q.Phases, s.Phase) || q.Name != "" && q.Name != s.Name || q.User != "" && q.User != s.Metadata.User || q.Group != "" && q.Group != s.Metadata.Group
 	})
 	slices.Reverse(tasks)
 	if q.Sort == query.ByName {
@@ -290,7 +294,7 @@ func (f *fakeServer) stop(r *http.Request) (any, error) {
 func (f *fakeServer) stopAll(r *http.Request) (any, error) {
 	count := 0
 	for i := range f.tasks {
-		if s := &f.tasks[i]; sees(r, s.Metadata.User) && !s.Phase.Over() {
+		if s := &f.tasks[i]; sees(r, s.Metadata.User) && !s.Phase.Over() && (r.FormValue("group") == "" || r.FormValue("group") == s.Metadata.Group) {
 			s.Phase = task.Stopped
 			count++
 		}

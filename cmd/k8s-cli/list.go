@@ -60,6 +60,7 @@ func newListCommand(e *env, s *server) *cobra.Command {
 	p.headerFlag(cmd)
 	p.verboseFlag(cmd)
 	l.flags(cmd.Flags())
+	groupFlag(cmd, s, &l.query.Group, "show only the tasks in the group of this `name`")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := l.check(cmd.Flags().Changed("limit")); err != nil {
 			return err

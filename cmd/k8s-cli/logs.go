@@ -49,6 +49,7 @@ type logging struct {
 	names         []string
 	grep, exclude []string
 	parallel      bool
+	group         string
 	dir           string // --download
 	lines         logline.Options
 }
@@ -68,25 +69,35 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
   # Follow only the errors of two tasks at the same time
   k8s-cli jobs logs train eval --parallel --grep 'ERROR|Traceback'
 
+  # Print the last lines of all tasks of a sweep
+  k8s-cli jobs logs --group shards --parallel --tail 5 --no-follow
+
   # Save the log of each node of your newest task
   k8s-cli jobs logs @last --download logs`,
-		Args:              takes(0, anyNumber),
+		Args:              takesOrGroup(0, anyNumber),
 		ValidArgsFunction: complete.Tasks(s.completion),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
 			}
-			if ids = append(ids, o.names...); len(ids) == 0 {
-				ids = []string{ref.Last}
-			}
+			ids = append(ids, o.names...)
 			c, err := s.client()
 			if err != nil {
 				return err
+			}
+			switch {
+			case cmd.Flags().Changed("group"):
+				if ids, err = tasksOfGroup(cmd.Context(), c, o.group); err != nil {
+					return err
+				}
+			case len(ids) == 0:
+				ids = []string{ref.Last}
 			}
 			return o.print(cmd.Context(), e, c, ids)
 		},
 	}
 	o.flags(cmd)
+	groupFlag(cmd, s, &o.group, "print the logs of the tasks in the group of this `name`, oldest first")
 	s.shortFlag(cmd)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,8 +21,9 @@ const rerunHelp = `Submit tasks again with their original settings, and follow t
 
 ` + ref.Help + `
 
-Each new task gets a new id. --env sets a variable for the scripts; a variable
-that the original task used in a path or a name keeps its original value there.
+Each new task gets a new id, and belongs to the group of the original task.
+--env sets a variable for the scripts; a variable that the original task used
+in a path or a name keeps its original value there.
 The server does not return the values of secrets: pass them with --secret. The
 server keeps uploaded files for a while after a task ends; later, submit the
 task again from the directory with its files.
@@ -45,7 +47,7 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 	p := newPrinter(&e.Console, cmd)
 	p.quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		if err := o.check(nil, cmd.Flags().Changed("num-nodes")); err != nil {
+		if err := o.check(nil, cmd.Flags()); err != nil {
 			return err
 		}
 		c, err := s.client()
@@ -55,6 +57,7 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 		return newSubmitter(e, p, c, o).rerun(cmd.Context(), ids)
 	}
 	o.flags(cmd, "the original value")
+	groupFlag(cmd, s, &o.group, "submit the tasks to the group of this `name`; overrides the original group")
 	s.shortFlag(cmd)
 	return cmd
 }
@@ -67,25 +70,29 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	specs, missing := each(ids, ref.OfTask(ctx, s.client, func(id string) (task.Spec, error) { return again(ctx, s.client, id, overrides) }))
+	jobs, missing := each(ids, ref.OfTask(ctx, s.client, func(id string) (job, error) { return again(ctx, s.client, id, overrides) }))
 	if missing != nil {
 		return missing
 	}
-	jobs := make([]job, len(specs))
-	for i, spec := range specs {
-		jobs[i].task = spec
-		if len(specs) > 1 {
+	for i := range jobs {
+		jobs[i].group = cmp.Or(s.options.group, jobs[i].group)
+		if len(jobs) > 1 {
 			jobs[i].about = ids[i] + ": "
 		}
 	}
 	return s.submitJobs(ctx, jobs)
 }
 
-// again returns the original specification of a task with the overrides applied.
-func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (task.Spec, error) {
+// again returns the original specification of a task with the overrides applied, and the group of
+// the task.
+func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (job, error) {
 	t, err := c.Spec(ctx, id)
 	if err != nil {
-		return t, err
+		return job{}, err
+	}
+	s, err := c.Task(ctx, id)
+	if err != nil {
+		return job{}, err
 	}
 	o.Override(&t)
 	var unknown []string
@@ -95,16 +102,16 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 		}
 	}
 	if len(unknown) > 0 {
-		return t, fmt.Errorf("the server does not return the secrets of task %s; pass them with %s", id, strings.Join(unknown, " "))
+		return job{}, fmt.Errorf("the server does not return the secrets of task %s; pass them with %s", id, strings.Join(unknown, " "))
 	}
 	for _, sum := range t.Sums() {
 		has, err := c.HasUpload(ctx, sum)
 		if err != nil {
-			return t, err
+			return job{}, err
 		}
 		if !has {
-			return t, fmt.Errorf("the files of task %s have expired; submit the task again from the directory with its files", id)
+			return job{}, fmt.Errorf("the files of task %s have expired; submit the task again from the directory with its files", id)
 		}
 	}
-	return t, nil
+	return job{task: t, group: s.Metadata.Group}, nil
 }

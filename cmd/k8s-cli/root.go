@@ -12,12 +12,12 @@ import (
 
 func newRootCommand(e *env) *cobra.Command {
 	s := &server{env: e}
-	root := group("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
-		group("auth", "Log in, log out, and show the current user", newLoginCommand(s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
-		group("jobs", "Submit, list, follow and stop tasks",
-			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newGetCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s), newOpenCommand(e, s),
+	root := commandGroup("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
+		commandGroup("auth", "Log in, log out, and show the current user", newLoginCommand(s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
+		commandGroup("jobs", "Submit, list, follow and stop tasks",
+			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newGroupsCommand(e, s), newGetCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s), newOpenCommand(e, s),
 			newStopCommand(e, s), newLogsCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task")),
-		group("volumes", "Create, list and delete volumes",
+		commandGroup("volumes", "Create, list and delete volumes",
 			newCreateVolumeCommand(e, s), newListVolumesCommand(e, s), newVolumeStatusCommand(e, s), newDeleteVolumeCommand(e, s),
 			newEventsCommand(e, s, task.KindVolume, "volumes", "Print the events of a volume")),
 		newGPUsCommand(e, s), newNodesCommand(e, s), newVersionCommand(e),
@@ -45,8 +45,8 @@ func newRootCommand(e *env) *cobra.Command {
 
 const helpWidth = 80 // columns
 
-// group returns a command that only groups other commands.
-func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+// commandGroup returns a command that only groups other commands.
+func commandGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,

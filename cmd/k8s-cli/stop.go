@@ -21,6 +21,7 @@ type stopping struct {
 	allUsers bool
 	yes      bool
 	names    []string
+	group    string
 }
 
 const stopHelp = `Stop tasks, or all active tasks.
@@ -39,24 +40,31 @@ func newStopCommand(e *env, s *server) *cobra.Command {
   k8s-cli jobs stop mqp6bsu4 nw9gsjt7
 
   # Stop all your active tasks
-  k8s-cli jobs stop --all`,
+  k8s-cli jobs stop --all
+
+  # Stop the active tasks of a sweep
+  k8s-cli jobs stop --group shards`,
 		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		ids = append(ids, o.names...)
-		if err := o.check(ids); err != nil {
+		if err := o.check(ids, cmd.Flags().Changed("group")); err != nil {
 			return err
 		}
 		c, err := s.client()
 		if err != nil {
 			return err
 		}
+		if cmd.Flags().Changed("group") {
+			return stopGroup(cmd.Context(), c, p, o.group)
+		}
 		if o.all {
 			return stopAll(cmd.Context(), c, p, o)
 		}
 		return stop(cmd.Context(), c, p, ids)
 	}
+	groupFlag(cmd, s, &o.group, "stop the active tasks in the group of this `name`")
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.all, "all", "a", false, "stop all your active tasks")
 	flags.BoolVarP(&o.allUsers, "all-users", "u", false, "with --all, stop the tasks of all users")
@@ -65,8 +73,12 @@ func newStopCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-func (o stopping) check(ids []string) error {
+func (o stopping) check(ids []string, inGroup bool) error {
 	switch {
+	case inGroup && (o.all || o.allUsers || len(ids) > 0):
+		return exit.Usagef("--group cannot be combined with --all, --all-users or the id of a task")
+	case inGroup:
+		return nil
 	case o.allUsers && !o.all:
 		return exit.Usagef("--all-users requires --all flag")
 	case !o.all && len(ids) == 0:
@@ -98,6 +110,23 @@ func stopAll(ctx context.Context, c *client.Client, p *printer, o stopping) erro
 	if err != nil {
 		return err
 	}
+	return presentStopped(p, stopped)
+}
+
+// stopGroup stops the active tasks of a group. The group must exist: a mistyped name would
+// otherwise stop nothing without an error.
+func stopGroup(ctx context.Context, c *client.Client, p *printer, name string) error {
+	if _, err := groupOf(ctx, c, name); err != nil {
+		return err
+	}
+	stopped, err := c.StopGroup(ctx, name)
+	if err != nil {
+		return err
+	}
+	return presentStopped(p, stopped)
+}
+
+func presentStopped(p *printer, stopped task.StopAllResponse) error {
 	return p.present(stopped, func() {
 		p.Done("Tasks stopped successfully",
 			show.Field{Name: "Count", Value: strconv.Itoa(stopped.Count)},

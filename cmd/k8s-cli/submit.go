@@ -28,6 +28,10 @@ FILE is a SkyPilot task file, or - for stdin. The command reads all files before
 it submits the first task, and submits several tasks in one request. It reports
 each task that the server rejects.
 
+--grid and --num-jobs submit a sweep: one group of tasks, with the name of
+--group or a generated name. The variables SKYPILOT_JOB_RANK and
+SKYPILOT_NUM_JOBS tell each task its number, from 0, and the number of tasks.
+
 The command uploads a workdir that is a local directory or a git repository, and
 file_mounts, unless the server already has the files. Paths are relative to the
 current directory.
@@ -66,6 +70,9 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
   # Submit one task for each combination of values
   k8s-cli jobs submit -d train.yaml --grid LR=0.1,0.01 --grid EPOCHS=3,10
 
+  # Submit 100 copies in one group, which read their rank from SKYPILOT_JOB_RANK
+  k8s-cli jobs submit -d shard.yaml --num-jobs 100 --group shards
+
   # Show the Kubernetes objects; submit nothing
   k8s-cli jobs submit --dry-run train.yaml`,
 		Args:              takes(1, anyNumber),
@@ -74,7 +81,7 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 	p := newPrinter(&e.Console, cmd)
 	p.quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		if err := o.check(files, cmd.Flags().Changed("num-nodes")); err != nil {
+		if err := o.check(files, cmd.Flags()); err != nil {
 			return err
 		}
 		c, err := s.client()
@@ -84,8 +91,10 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 		return newSubmitter(e, p, c, o).submit(cmd.Context(), files)
 	}
 	o.flags(cmd, "the value in the file")
+	groupFlag(cmd, s, &o.group, "submit the tasks to the group of this `name`")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
 	cmd.Flags().StringArrayVar(&o.grid, "grid", nil, grid.Usage)
+	cmd.Flags().IntVar(&o.copies, "num-jobs", 0, "submit `N` copies of each task")
 	s.shortFlag(cmd)
 	return cmd
 }
@@ -96,6 +105,7 @@ type job struct {
 	point    string      // NAME=VALUE of the grid's variables; empty without --grid
 	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
+	group    string // empty for none
 	warnings []string
 }
 
@@ -115,7 +125,7 @@ func newSubmitter(e *env, p *printer, c *client.Client, o submitOptions) *submit
 
 func (s *submitter) submit(ctx context.Context, paths []string) error {
 	defer s.files.close()
-	points, err := grid.Parse(s.options.grid)
+	points, err := grid.Sweep(s.options.grid, s.options.copies)
 	if err != nil {
 		return err
 	}
@@ -135,6 +145,7 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 	if s.options.dryRun {
 		return preview(ctx, s.client, s.printer, jobs)
 	}
+	s.assignGroup(jobs, points[0].Rank != nil, paths[0])
 	return s.submitJobs(ctx, jobs)
 }
 
@@ -182,11 +193,18 @@ func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted
 		case j.point != "":
 			points = append(points, show.GridTask{ID: got.ID, Point: j.point})
 		default:
-			s.Done("Task submitted successfully", show.Field{Name: "Task ID", Value: got.ID}, show.Field{Name: "Status", Value: got.Status})
+			fields := []show.Field{{Name: "Task ID", Value: got.ID}, {Name: "Status", Value: got.Status}}
+			if j.group != "" {
+				fields = append(fields, show.Field{Name: "Group", Value: j.group})
+			}
+			s.Done("Task submitted successfully", fields...)
 		}
 	}
 	if len(points) > 0 {
 		show.Grid(s.Out, s.Style, points)
+	}
+	if len(points) > 0 || len(all) > 1 {
+		sayGroup(s.Console, jobs)
 	}
 	if err != nil {
 		wrong = append(wrong, err)
@@ -226,6 +244,7 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 		j := job{point: p.Text}
 		overrides.Envs = maps.Clone(envs)
 		maps.Copy(overrides.Envs, p.Envs)
+		maps.Copy(overrides.Envs, p.Rank)
 		if s.options.dryRun {
 			j.report = show.NewReport(j.called(file), taskfile.Check(data, overrides))
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/dotenv"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -28,6 +29,8 @@ type submitOptions struct {
 	envFiles    []string
 	secretFiles []string
 	grid        []string // NAME=VALUE,VALUE...
+	copies      int      // 0 for one task without a rank
+	group       string   // empty for no group, or for a generated name
 
 	cpus, memory, gpus, image, timeout string // empty keeps the value in the file, taskfile.None removes it
 }
@@ -75,9 +78,17 @@ func (o *submitOptions) valueFlags(cmd *cobra.Command) {
 }
 
 // check returns a usage error for flags and files that cannot be used together.
-func (o submitOptions) check(files []string, nodesGiven bool) error {
-	if nodesGiven && o.nodes < 1 {
+func (o submitOptions) check(files []string, given *pflag.FlagSet) error {
+	if given.Changed("num-nodes") && o.nodes < 1 {
 		return exit.Usagef("--num-nodes %d: must be at least 1", o.nodes)
+	}
+	if given.Changed("num-jobs") && o.copies < 1 {
+		return exit.Usagef("--num-jobs %d: must be at least 1", o.copies)
+	}
+	if given.Changed("group") {
+		if err := group.CheckName(o.group); err != nil {
+			return exit.Usagef("--group: %v", err)
+		}
 	}
 	for _, env := range o.envs {
 		if env == "" || env[0] == '=' {

@@ -55,22 +55,22 @@ type submitResult struct {
 // the order of the jobs, and the error that prevented further results.
 func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, error) {
 	if len(jobs) == 1 {
-		got, err := u.submit(ctx, jobs[0].task)
+		got, err := u.submit(ctx, jobs[0])
 		return []submitResult{{got, err}}, nil
 	}
-	all := make([]task.Spec, len(jobs))
+	all := make([]client.Item, len(jobs))
 	for i, j := range jobs {
 		if err := u.upload(ctx, j.task); err != nil {
 			return nil, about(j.about, err)
 		}
-		all[i] = j.task
+		all[i] = client.Item{Spec: j.task, Group: j.group}
 	}
-	results, err := u.client.SubmitAll(ctx, all)
+	results, err := u.client.SubmitItems(ctx, all)
 	answers := make([]submitResult, len(results))
 	for i, r := range results {
 		switch {
 		case r.Code == http.StatusConflict && len(all[i].Uploads) > 0: // the server has deleted an upload since the check
-			answers[i].Submitted, answers[i].err = u.submit(ctx, all[i])
+			answers[i].Submitted, answers[i].err = u.submit(ctx, jobs[i])
 		case r.Code != 0:
 			answers[i].err = errors.New(r.Detail)
 		default:
@@ -82,11 +82,12 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 
 // submit submits a task, whose files must be packed. If the server has deleted an upload
 // since the check, submit uploads the files again and repeats the request once.
-func (u *uploader) submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
+func (u *uploader) submit(ctx context.Context, j job) (task.Submitted, error) {
+	t := j.task
 	if err := u.upload(ctx, t); err != nil {
 		return task.Submitted{}, err
 	}
-	got, err := u.client.Submit(ctx, t)
+	got, err := u.client.SubmitToGroup(ctx, j.group, t)
 	if len(t.Uploads) == 0 || !errors.Is(err, task.ErrConflict) {
 		return got, err
 	}
@@ -94,7 +95,7 @@ func (u *uploader) submit(ctx context.Context, t task.Spec) (task.Submitted, err
 	if again := u.upload(ctx, t); again != nil {
 		return got, again
 	}
-	return u.client.Submit(ctx, t)
+	return u.client.SubmitToGroup(ctx, j.group, t)
 }
 
 // upload uploads the archives of a task that the server does not have.

@@ -39,8 +39,8 @@ func newValidateCommand(e *env) *cobra.Command {
 		ValidArgsFunction: complete.TaskFiles,
 	}
 	p := newPrinter(&e.Console, cmd)
-	cmd.RunE = func(_ *cobra.Command, files []string) error {
-		if err := o.check(files, false); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		if err := o.check(files, cmd.Flags()); err != nil {
 			return err
 		}
 		overrides, err := o.overrides(e.lookup)

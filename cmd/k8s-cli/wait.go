@@ -27,13 +27,17 @@ Exit codes (with several tasks, the highest code):
 
 func newWaitCommand(e *env, s *server) *cobra.Command {
 	var limit time.Duration
+	var inGroup string
 	cmd := &cobra.Command{
-		Use:   "wait ID...",
+		Use:   "wait [ID...]",
 		Short: "Wait until tasks end",
 		Long:  waitHelp,
 		Example: `  # Wait at most one hour for two tasks
-  k8s-cli jobs wait mqp6bsu4 nw9gsjt7 --timeout 1h`,
-		Args:              takes(1, anyNumber),
+  k8s-cli jobs wait mqp6bsu4 nw9gsjt7 --timeout 1h
+
+  # Wait for all tasks of a sweep
+  k8s-cli jobs wait --group shards`,
+		Args:              takesOrGroup(1, anyNumber),
 		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
@@ -47,8 +51,12 @@ func newWaitCommand(e *env, s *server) *cobra.Command {
 		}
 		ctx, stop := e.interrupts(cmd.Context())
 		defer stop()
+		if len(ids) == 0 {
+			return waitForGroup(ctx, c, p, inGroup, limit)
+		}
 		return wait(ctx, c, p, ids, limit)
 	}
+	groupFlag(cmd, s, &inGroup, "wait for the tasks in the group of this `name`")
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "wait at most this `duration`, for example 10m (default: no limit)")
 	s.shortFlag(cmd)
 	return cmd

@@ -80,6 +80,23 @@ func Volumes(open Open) cobra.CompletionFunc {
 	}
 }
 
+// Groups offers the names of the newest groups.
+func Groups(open Open) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return offered(cmd, open, func(ctx context.Context, c *client.Client) (all []cobra.Completion) {
+			page, err := c.Groups(ctx, client.GroupQuery{Limit: limit})
+			if err != nil {
+				return nil
+			}
+			o := newOffers(args, typed)
+			for _, g := range page.Items {
+				o.add(g.Name, show.Count(g.Total)+" tasks, "+string(g.Phase)+", "+show.Since(g.SubmittedAt.Unix(), time.Now())+" ago")
+			}
+			return o.all
+		})
+	}
+}
+
 // offers collects completions.
 type offers struct {
 	typed string

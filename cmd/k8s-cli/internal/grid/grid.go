@@ -1,9 +1,11 @@
-// Package grid forms the combinations of the values of several variables.
+// Package grid forms the tasks of a sweep: the combinations of the values of several variables, and
+// copies of a task.
 package grid
 
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
@@ -16,10 +18,42 @@ const maxPoints = 100_000
 // Usage is the help of the flag --grid.
 const Usage = "submit one task for each value of the variable, `NAME=VALUE,VALUE...`; repeat the flag to submit one for each combination"
 
-// A Point of a grid has one value for each variable of the grid.
+// The variables of the tasks of a sweep, as SkyPilot names them.
+const (
+	rankVariable  = "SKYPILOT_JOB_RANK" // number of the task in the sweep, from 0
+	totalVariable = "SKYPILOT_NUM_JOBS" // number of tasks in the sweep
+)
+
+// A Point is one task of a sweep. The point has one value for each variable of the grid.
 type Point struct {
 	Envs map[string]string
-	Text string // NAME=VALUE of each variable, in the order of the command line
+	Text string            // NAME=VALUE of each variable, in the order of the command line, and the rank of a copy
+	Rank map[string]string // variables that tell a task of a sweep its rank; nil without a sweep
+}
+
+// Sweep returns the points of the values of --grid, each with as many copies as --num-jobs says. 0
+// copies mean that the flag is missing. Without both flags, Sweep returns one point without
+// variables.
+func Sweep(said []string, copies int) ([]Point, error) {
+	points, err := Parse(said)
+	switch {
+	case err != nil || len(said) == 0 && copies == 0:
+		return points, err
+	case len(points)*copies > maxPoints:
+		return nil, exit.Usagef("--num-jobs: more than %d tasks; split the sweep", maxPoints)
+	}
+	all := make([]Point, 0, len(points)*max(copies, 1))
+	for _, p := range points {
+		for range max(copies, 1) {
+			rank := strconv.Itoa(len(all))
+			next := Point{p.Envs, p.Text, map[string]string{rankVariable: rank, totalVariable: strconv.Itoa(cap(all))}}
+			if copies > 0 {
+				next.Text = strings.TrimSpace(p.Text + " " + rankVariable + "=" + rank)
+			}
+			all = append(all, next)
+		}
+	}
+	return all, nil
 }
 
 // Parse returns all points of the values of --grid. The last variable changes first.
@@ -47,7 +81,7 @@ func Parse(said []string) ([]Point, error) {
 					envs = map[string]string{}
 				}
 				envs[name] = value
-				next = append(next, Point{envs, strings.TrimSpace(p.Text + " " + name + "=" + value)})
+				next = append(next, Point{Envs: envs, Text: strings.TrimSpace(p.Text + " " + name + "=" + value)})
 			}
 		}
 		points = next

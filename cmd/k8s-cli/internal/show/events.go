@@ -13,6 +13,16 @@ import (
 // Events writes the events of one object as a table, in the given order.
 func Events(w io.Writer, s Style, events []task.Event) { eventTable(events).write(w, s) }
 
+// GroupEvents writes the events of several tasks as a table.
+func GroupEvents(w io.Writer, s Style, events []task.Event) { groupEventTable(events).write(w, s) }
+
+func groupEventTable(events []task.Event) table {
+	t := table{rows: len(events)}
+	t.column("Task ID", func(i int) string { return events[i].TaskID })
+	t.columns = append(t.columns, eventTable(events).columns...)
+	return t
+}
+
 func eventTable(events []task.Event) table {
 	t := table{rows: len(events)}
 	t.column("Time", func(i int) string { return events[i].Time.UTC().Format(shortTime) })
@@ -33,6 +43,9 @@ func NewLive(w io.Writer, s Style) *Live { return &Live{w: w, style: s} }
 
 // Events adds events of one object.
 func (l *Live) Events(events ...task.Event) { l.add(eventTable(events)) }
+
+// GroupEvents adds events of several tasks.
+func (l *Live) GroupEvents(events ...task.Event) { l.add(groupEventTable(events)) }
 
 // Rows adds rows in the format of the function Rows.
 func (l *Live) Rows(c Columns, rows ...Row) { l.add(rowTable(rows, c, time.Now())) }

@@ -62,8 +62,8 @@ func writeIDs(w io.Writer, v any) error {
 	return err
 }
 
-// idKeys are the fields that hold the id of a task, volume or machine.
-var idKeys = []string{"task_id", "volume_id", "id", "name"}
+// idKeys are the fields that hold the id of a task, volume, machine or group.
+var idKeys = []string{"task_id", "volume_id", "id", "name", "group"}
 
 // ids returns the id of an object, or the ids of all objects in a list.
 func ids(data any) (all []string) {

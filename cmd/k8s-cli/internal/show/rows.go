@@ -27,7 +27,7 @@ func RowOf(t task.Status) Row {
 	m := t.Metadata
 	r := Row{
 		Row: overview.Row{
-			ID: t.ID, Name: t.Name, User: userOf(m.User, t.Username), Phase: t.Phase, Reason: m.Reason,
+			ID: t.ID, Name: t.Name, User: userOf(m.User, t.Username), Group: m.Group, Phase: t.Phase, Reason: m.Reason,
 			Created: seconds(&t.CreatedAt), Nodes: m.NumNodes,
 		},
 		Job: m.JobName, Namespace: m.Namespace, Message: m.Message,
@@ -77,6 +77,7 @@ const (
 	dropJob
 	dropCreated // the age says the same
 	shrinkReason
+	dropGroup
 	dropRestarts
 	dropNodes
 	dropReason
@@ -97,6 +98,9 @@ func rowTable(rows []Row, c Columns, now time.Time) table {
 	t.add(column{header: "Created", drop: dropCreated}, func(i int) string { return time.Unix(rows[i].Created, 0).UTC().Format(shortTime) })
 	if c.User {
 		t.add(column{header: "User", drop: dropUser}, func(i int) string { return rows[i].User })
+	}
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Group != "" }) {
+		t.add(column{header: "Group", drop: dropGroup}, func(i int) string { return rows[i].Group })
 	}
 	if c.Details {
 		t.add(column{header: "Job Name", drop: dropJob}, func(i int) string { return rows[i].Job })

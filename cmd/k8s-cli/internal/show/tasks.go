@@ -36,6 +36,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"running_nodes", strconv.Itoa(m.Running)},
 		{"pending_nodes", strconv.Itoa(m.Pending)},
 		{"user", userOf(m.User, t.Username)},
+		{"group", m.Group},
 		{"position", position(m)},
 		{"attempt", attemptOf(m)},
 		{"max_duration", timeLimit(m, time.Now())},
