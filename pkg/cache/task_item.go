@@ -245,12 +245,12 @@ func (i *taskItem) updateReason(v *task.View) (why task.Note, changed bool) {
 func jobName(j *task.Job) string { return j.Name }
 func podName(p *task.Pod) string { return p.Name }
 
-func (i *taskItem) putJob(job *task.Job) { i.jobs.Put(i.internJob(job), jobName) }
+func (i *taskItem) putJob(job *task.Job) { i.jobs.Set(i.internJob(job), jobName) }
 
 func (i *taskItem) dropJob(name string) { i.jobs.Drop(name, jobName) }
 
 func (i *taskItem) putPod(pod *convert.Pod) {
-	i.pods.Put(i.internPod(pod.Pod), podName)
+	i.pods.Set(i.internPod(pod.Pod), podName)
 	i.dropRequirements(pod.Name)
 	if pod.Requirements != nil {
 		f := i.ensureExtra()

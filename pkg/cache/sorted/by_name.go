@@ -9,8 +9,8 @@ import (
 // map would take more memory.
 type ByName[T any] []*T
 
-// Put adds a value, or replaces the value of the same name.
-func (n *ByName[T]) Put(value *T, name func(*T) string) {
+// Set adds a value, or replaces the value of the same name.
+func (n *ByName[T]) Set(value *T, name func(*T) string) {
 	i, found := n.find(name(value), name)
 	if found {
 		(*n)[i] = value
