@@ -23,6 +23,7 @@ type operation struct {
 	ofPods               bool // needs an upload token
 	streams              bool // its answer may be a stream
 	flags                []string
+	inGroup              bool // has a parameter that selects a group of tasks
 	body                 bool
 }
 
@@ -52,6 +53,7 @@ func operations(t *testing.T) (all []operation) {
 					name, _ := at(p, "name").(string)
 					found.flags = append(found.flags, name)
 				}
+				found.inGroup = found.inGroup || at(p, "in") == "query" && at(p, "name") == "group"
 			}
 			all = append(all, found)
 		}
@@ -74,7 +76,7 @@ func withHeads(all []operation) []operation {
 func (o operation) paths(t *testing.T, ids, sums []string) []string {
 	t.Helper()
 	paths := []string{o.template}
-	for name, values := range map[string][]string{"{id}": ids, "{sum}": sums} {
+	for name, values := range map[string][]string{"{id}": ids, "{sum}": sums, "{group}": {map[bool]string{true: nobodysGroup, false: groupOfHers}[ids[0] == nobodysID]}} {
 		var next []string
 		for _, path := range paths {
 			if !strings.Contains(path, name) {
@@ -95,9 +97,13 @@ func (o operation) paths(t *testing.T, ids, sums []string) []string {
 
 // An id and a hash that do not exist.
 const (
-	nobodysID  = "00000000"
-	nobodysSum = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+	nobodysID    = "00000000"
+	nobodysGroup = "group-of-nobody"
+	nobodysSum   = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 )
+
+// groupOfHers is the group of the task of an estate.
+const groupOfHers = "group-of-hers"
 
 // An estate is the objects of one user, and words that occur only in them.
 type estate struct {
@@ -110,7 +116,7 @@ type estate struct {
 func (u *user) settle(t *testing.T, name string) estate {
 	t.Helper()
 	u.put(t, map[string]string{"site/file": "contents-of-hers\n", "task.yaml": "name: task-of-hers\nworkdir: site\nenvs: {HERS: variable-of-hers}\nsecrets: {PASS: secret-of-hers}\n" + yaml("run", "echo line-of-hers\n"+endless)})
-	has := estate{task: u.submitFile(t, "task.yaml")}
+	has := estate{task: u.submitFile(t, "task.yaml", "--group", groupOfHers)}
 	volume, err := u.CreateVolume(t.Context(), task.Volume{Name: "volume-of-hers", Size: "1Gi"})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +127,7 @@ func (u *user) settle(t *testing.T, name string) estate {
 	has.sum = job.Spec.Template.Spec.InitContainers[0].Args[2]
 	has.words = []string{
 		name, task.Token(name), task.Owner(name), task.JobLabels(name, "", has.task, 0)[task.LabelUser], job.Name, string(job.UID), has.task, has.volume, has.sum,
-		"contents-of-hers", "task-of-hers", "variable-of-hers", "secret-of-hers", "line-of-hers", "volume-of-hers",
+		"contents-of-hers", "task-of-hers", "variable-of-hers", "secret-of-hers", "line-of-hers", "volume-of-hers", groupOfHers,
 	}
 	return has
 }
@@ -209,6 +215,9 @@ func (o operation) queries() (all []string) {
 	for _, name := range o.flags {
 		all = append(all, "?"+name+"=true")
 	}
+	if o.inGroup && !strings.HasPrefix(o.id, "submit") { // a submission makes a group of the caller's own
+		all = append(all, "?group="+groupOfHers)
+	}
 	return all
 }
 
@@ -256,7 +265,7 @@ func (e estate) anonymous(a answer) string {
 		header.Del(name)
 	}
 	text := fmt.Sprint(a.code, header, string(a.body))
-	return strings.NewReplacer(e.task, "ID", e.volume, "ID", nobodysID, "ID", e.sum, "SUM", nobodysSum, "SUM").Replace(text)
+	return strings.NewReplacer(e.task, "ID", e.volume, "ID", nobodysID, "ID", e.sum, "SUM", nobodysSum, "SUM", groupOfHers, "GROUP", nobodysGroup, "GROUP").Replace(text)
 }
 
 // heard returns a list of events, or a stream of events up to the one that names a task.
