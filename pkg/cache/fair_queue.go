@@ -29,7 +29,7 @@ type fairQueue struct {
 type backlogStage uint8
 
 const (
-	stageNone     backlogStage = iota // the task has Jobs, is over, waits for its volumes, or exceeds the limits by itself
+	stageNone     backlogStage = iota // the task has Jobs, is over, waits for its volumes or other tasks, or exceeds the limits by itself
 	stageWaiting                      // waits for admission
 	stageCreating                     // admitted
 	stageBlocked                      // admitted, but cannot be created at present
@@ -50,7 +50,7 @@ func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 		return stageCreating
 	case r.Admitted:
 		return stageBlocked
-	case len(v.Missing) > 0 || l.TooLarge(r.NumNodes()) != "":
+	case len(r.WaitsFor) > 0 || len(v.Missing) > 0 || l.TooLarge(r.NumNodes()) != "":
 		return stageNone
 	}
 	return stageWaiting

@@ -58,3 +58,28 @@ func TestOneOfManyThatIsTooLarge(t *testing.T) {
 		t.Errorf("of none: %v, %v", results, errs)
 	}
 }
+
+func TestCommandsTogetherFollowEachOther(t *testing.T) {
+	log, _ := start(t)
+	var others sync.WaitGroup
+	for i := range 50 {
+		others.Go(func() { log.put(t, fmt.Sprint("other", i)) })
+	}
+	results, err := log.AppendTogether(t.Context(), []task.Command{submission("a"), submission("b"), submission("c")})
+	others.Wait()
+	if err != nil || len(results) != 3 || results[0].ID != "a" || results[1].Count != results[0].Count+1 || results[2].Count != results[0].Count+2 {
+		t.Errorf("results %+v, %v", results, err)
+	}
+}
+
+func TestCommandsTogetherThatAreTooLarge(t *testing.T) {
+	log, folded := start(t)
+	half := submission("half")
+	half.Submit.Task.Run = strings.Repeat("x", maxEntry/2)
+	if _, err := log.AppendTogether(t.Context(), []task.Command{half, half}); !errors.Is(err, task.ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+	if all := folded.seen(); len(all) != 0 {
+		t.Errorf("%d commands were stored", len(all))
+	}
+}

@@ -84,20 +84,46 @@ func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error
 	if err != nil {
 		return task.Result{}, err
 	}
-	if err := w.store.StoreErr(); err != nil {
+	results, err := w.append(ctx, c, raw)
+	if err != nil {
 		return task.Result{}, err
 	}
-	k := newCall(shareOf(c), raw).withTrace(c)
+	return results[0], nil
+}
+
+// AppendTogether stores commands in one entry, one after the other, and returns their results.
+// The error is of kind task.ErrTooLarge if the commands have more than maxEntry bytes together,
+// and otherwise as for Append.
+func (w *writer) AppendTogether(ctx context.Context, commands []task.Command) ([]task.Result, error) {
+	raws, size := make([][]byte, len(commands)), 0
+	crash.Before(crash.Append(commands[0]))
+	defer crash.After(crash.Append(commands[0]))
+	for i, c := range commands {
+		raw, err := encodeCommand(c)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(raw); size > maxEntry {
+			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the %d commands have more bytes than the limit of %d for commands that are stored together", len(commands), maxEntry))
+		}
+		raws[i] = raw
+	}
+	return w.append(ctx, commands[0], raws...)
+}
+
+// append stores encoded commands in one entry. first is the first of the commands.
+func (w *writer) append(ctx context.Context, first task.Command, raws ...[]byte) ([]task.Result, error) {
+	if err := w.store.StoreErr(); err != nil {
+		return nil, err
+	}
+	k := newCall(shareOf(first), raws...).withTrace(first)
 	late := time.NewTimer(appendTimeout)
 	defer late.Stop()
 	if !w.enqueue(ctx, k, late) {
-		return task.Result{}, errFull
+		return nil, errFull
 	}
 	o := w.awaitOutcome(ctx, k, late)
-	if o.err != nil {
-		return task.Result{}, o.err
-	}
-	return o.results[0], nil
+	return o.results, o.err
 }
 
 var (

@@ -9,9 +9,10 @@ type Command struct {
 	Submit  *Submit  `json:"submit,omitempty"`
 	Stop    *Stop    `json:"stop,omitempty"`
 	StopAll *StopAll `json:"stop_all,omitempty"`
-	Create  *Create  `json:"create,omitempty"`
-	Delete  *Delete  `json:"delete,omitempty"`
-	Upload  *Upload  `json:"upload,omitempty"`
+
+	Create *Create `json:"create,omitempty"`
+	Delete *Delete `json:"delete,omitempty"`
+	Upload *Upload `json:"upload,omitempty"`
 
 	EndSessions *EndSessions `json:"end_sessions,omitempty"`
 
@@ -51,6 +52,17 @@ type Submit struct {
 	// Redacted in place of each value. Package seal encrypts and decrypts.
 	Sealed     []byte `json:"sealed,omitempty"`
 	SecretsMAC string `json:"mark,omitempty"` // equal for equal values under the same Key; has no other use
+
+	// After and AfterAny name tasks of User that are earlier in the log, by id or idempotency
+	// key. The task gets Jobs only when the tasks in After have completed and the tasks in
+	// AfterAny have ended.
+	After    []string `json:"after,omitempty"`
+	AfterAny []string `json:"after_any,omitempty"`
+
+	// Together is the number of submissions, from this one on, that follow each other in one
+	// entry, and of which the fold accepts all or none. 0 means that the fold decides about
+	// this submission alone.
+	Together int `json:"together,omitempty"`
 
 	Files string `json:"files,omitempty"` // URL of the server, from which the pods of a task fetch its uploads
 

@@ -121,14 +121,16 @@ func (c Create) Hash() string { return hash(c) }
 // Body returns a hash of the request without the choices of the server. Requests with the
 // same Idempotency-Key must have the same Body.
 func (s Submit) Body() string {
-	if s.SecretsMAC == "" && s.Group == "" {
+	if s.SecretsMAC == "" && s.Group == "" && len(s.After)+len(s.AfterAny) == 0 {
 		return hash(s.Task)
 	}
 	return hash(struct {
-		Spec       Spec   `json:"Task"` // the keys that the hashes of stored submissions have
-		SecretsMAC string `json:"Mark"`
-		Group      string `json:",omitempty"`
-	}{s.Task, s.SecretsMAC, s.Group})
+		Spec       Spec     `json:"Task"` // the keys that the hashes of stored submissions have
+		SecretsMAC string   `json:"Mark"`
+		Group      string   `json:",omitempty"`
+		After      []string `json:"after,omitempty"`
+		AfterAny   []string `json:"after_any,omitempty"`
+	}{s.Task, s.SecretsMAC, s.Group, s.After, s.AfterAny})
 }
 
 // Body returns a hash of the request, like the Body of a Submit.

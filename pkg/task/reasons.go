@@ -8,6 +8,8 @@ const (
 	ReasonMaxJobs       = "MaxActiveJobs"        // the Jobs of all users have reached the limit
 	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // the Jobs of the user have reached the limit
 	ReasonMaxUnplaced   = "MaxUnschedulablePods" // the unschedulable pods of the user have reached the limit
+	ReasonWaitsForTask  = "WaitsForTask"         // tasks that the task comes after are not over
+	ReasonDependency    = "DependencyFailed"     // a task that the task comes after did not complete
 	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than the limit of Jobs
 	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts is not bound yet
 	ReasonClaimGone     = "VolumeGone"           // a claim that the task mounts does not exist any more

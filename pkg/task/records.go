@@ -30,6 +30,14 @@ type Record struct {
 
 	// when the start of the first container was stored; only for a task with a max_duration
 	StartedAt time.Time `json:"started_at,omitzero"`
+
+	WaitsFor []Predecessor `json:"waits_for,omitempty"` // tasks that must end before this task may be admitted
+}
+
+// A Predecessor is a task that is not over, and for which another task waits.
+type Predecessor struct {
+	ID  string `json:"id"`
+	Any bool   `json:"any,omitempty"` // the predecessor may end in any phase, and must complete otherwise
 }
 
 // Deadline returns the time at which the task has run for its max_duration; ok is false

@@ -34,7 +34,7 @@ func (s *State) admit(f task.Admitted) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range f.IDs {
 		t := s.Tasks[id]
-		if t == nil || t.admitted || t.Phase().Over() || f.Limits.ExceedsPerUser(s.JobsOf(t.User())+t.NumNodes()) {
+		if t == nil || t.admitted || t.Waits() || t.Phase().Over() || f.Limits.ExceedsPerUser(s.JobsOf(t.User())+t.NumNodes()) {
 			continue
 		}
 		if f.Limits.ExceedsTotal(s.Jobs() + t.NumNodes()) {

@@ -79,7 +79,7 @@ func compact(r *task.Record) *CompactRecord {
 	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" {
 		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt}
 	}
-	if !fitsCompact(c) {
+	if !fitsCompact(c) || len(r.WaitsFor) > 0 {
 		t.full = r
 	}
 	return t
@@ -154,6 +154,9 @@ func (t *CompactRecord) Admitted() bool { return t.admitted }
 
 // NumNodes returns the number of nodes of the task.
 func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
+
+// Waits reports whether the task waits for other tasks, and therefore may not be admitted.
+func (t *CompactRecord) Waits() bool { return t.full != nil && len(t.full.WaitsFor) > 0 }
 
 // Reason returns why the task failed or is blocked.
 func (t *CompactRecord) Reason() string { return t.reason }

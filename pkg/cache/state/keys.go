@@ -25,22 +25,31 @@ type firstUse struct {
 
 // repeated returns the result of a command whose key was used before: the id of the first
 // command if both bodies are equal, and a rejection otherwise. The order of the log decides
-// which command is first. A new key is recorded for id. asked returns the identity of the
-// body.
-func (s *State) repeated(k idempotency, id string, asked func() string) (result task.Result, repeated bool) {
-	if k.key == "" {
-		return task.Result{}, false
-	}
-	body := asked()
+// which command is first.
+func (s *State) repeated(k idempotency, body string) (result task.Result, repeated bool) {
 	before, used := s.keys[k]
 	switch {
-	case !used:
-		s.keys[k] = firstUse{id, body}
+	case k.key == "" || !used:
 		return task.Result{}, false
 	case before.body != body:
 		return task.Result{ID: before.id, Rejection: task.RejectedKeyReuse}, true
 	}
 	return task.Result{ID: before.id}, true
+}
+
+// useKey records the first use of a key.
+func (s *State) useKey(k idempotency, id, body string) {
+	if k.key != "" {
+		s.keys[k] = firstUse{id, body}
+	}
+}
+
+// bodyOf returns the identity of the body of a request with a key, and "" without a key.
+func bodyOf(key string, request interface{ Body() string }) string {
+	if key == "" {
+		return ""
+	}
+	return request.Body()
 }
 
 // A retiredKey outlives the record of its object.

@@ -41,6 +41,13 @@ func (g generator) command() task.Command {
 		}
 		c.Submit.Key = g.one("", "", "k", "l")
 		c.Submit.Group = g.one("", "g", "h")
+		if g.IntN(3) == 0 {
+			c.Submit.After = []string{g.one(g.id(), "k")}
+		}
+		if g.IntN(5) == 0 {
+			c.Submit.AfterAny = []string{g.id(), g.id()}
+		}
+		c.Submit.Together = max(g.IntN(8)-4, 0)
 		return c
 	case 3:
 		return stop(user, id)
@@ -196,6 +203,20 @@ func (s *State) number(id string) uint64 {
 	return 0
 }
 
+// checkWaits checks that a task that waits for others is not admitted, and that the end of each
+// of them will be noticed.
+func checkWaits(fail func(string, ...any), s *State, t *CompactRecord) {
+	r := t.Record()
+	if t.Waits() && (r.Admitted || r.UIDs != nil || r.Phase.Over()) {
+		fail("task %s waits, and is %s, admitted %t", t.ID, r.Phase, r.Admitted)
+	}
+	for _, w := range r.WaitsFor {
+		if before := s.Tasks[w.ID]; before == nil || before.Phase().Over() || !s.successors[w.ID][t.ID] {
+			fail("task %s waits for %s for ever", t.ID, w.ID)
+		}
+	}
+}
+
 func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 	for seed := range uint64(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
@@ -228,6 +249,7 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 				if t != before[id] && before[id] != nil {
 					checkStep(fail, c, before[id].Record(), r)
 				}
+				checkWaits(fail, s.State, t)
 				if active := s.active[r.Submit.User][id]; active == r.Phase.Over() {
 					fail("task %s is %s, and active: %v", id, r.Phase, active)
 				}

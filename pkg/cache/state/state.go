@@ -29,6 +29,7 @@ type State struct {
 	retired     []retiredKey               // keys whose objects have expired, in order of retirement
 	volumeNames map[volumeName]int         // number of volumes of a name that are not deleted
 	active      map[string]map[string]bool // ids of the tasks that are not over, by user
+	successors  map[string]map[string]bool // ids of the tasks that wait for a task, by the id of that task
 	jobs        jobCount
 	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
 	writers     map[string]*writer
@@ -37,6 +38,7 @@ type State struct {
 
 	last   task.EventID // id of the last event
 	events []task.Event // events of the entry that is being folded
+	ripple []task.Key   // keys of the successors that the present command changed
 }
 
 // A writer is remembered by its last entry, which the writer may send again.
@@ -58,6 +60,7 @@ func New() *State {
 		keys:        map[idempotency]firstUse{},
 		volumeNames: map[volumeName]int{},
 		active:      map[string]map[string]bool{},
+		successors:  map[string]map[string]bool{},
 		jobs:        jobCount{ofUser: map[string]int{}},
 		over:        map[endedKey]endedSessions{},
 		writers:     map[string]*writer{},
@@ -149,10 +152,16 @@ func (s *State) Written(id string) (number uint64, results []task.Result) {
 
 func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldResult, wantsSnapshot bool) {
 	r.Results, r.Changed = make([]task.Result, 0, len(commands)), make([]task.Key, 0, len(commands))
-	for i, raw := range commands {
+	for i := 0; i < len(commands); i++ {
+		raw := commands[i]
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
 			r.Unknown = err
+		}
+		if rejected := s.rejectTogether(c, commands[i:]); rejected != nil {
+			r.Results = append(r.Results, rejected...)
+			i += len(rejected) - 1
+			continue
 		}
 		if c.SnapshotStored != nil {
 			r.SnapshotStored = c.SnapshotStored
@@ -163,7 +172,8 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 		}
 		result, changed := s.command(c, raw)
 		r.Results = append(r.Results, result)
-		r.Changed = append(r.Changed, changed...)
+		r.Changed = append(append(r.Changed, changed...), s.ripple...)
+		s.ripple = s.ripple[:0]
 	}
 	r.Events, s.events = s.events, nil
 	return r, wantsSnapshot

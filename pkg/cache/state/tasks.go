@@ -9,27 +9,52 @@ import (
 )
 
 func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
-	if s.Tasks[c.ID] != nil {
-		return reject(c.ID, task.RejectedIDExists)
-	}
-	if c.Task.Nodes() > task.MaxNodes { // no server writes such a submission, but the fold must not fail
-		return reject(c.ID, task.RejectedUnknownWriter)
-	}
-	key := idempotency{task.KindTask, c.User, c.Key}
-	if result, repeated := s.repeated(key, c.ID, c.Body); repeated {
+	body := bodyOf(c.Key, c)
+	result, repeated := s.check(c, body, nil)
+	if repeated || result.Rejection != "" {
 		return result, nil
 	}
-	if sums := s.missing(c); len(sums) > 0 {
-		delete(s.keys, key) // a rejected submission may be repeated with the same key
-		return task.Result{ID: c.ID, Rejection: task.RejectedMissingUploads, Sums: sums}, nil
-	}
-	s.use(c)
 	hash, ok := task.SubmissionHash(raw)
 	if !ok {
 		hash = c.Hash()
 	}
-	s.accept(c, hash)
+	s.store(c, body, hash)
 	return accept(taskKey(c.ID))
+}
+
+// check returns the result of a submission, and changes nothing. repeated means that the result
+// is that of an earlier submission with the same key. together holds the ids of the submissions
+// that will be accepted before this one, by id and key.
+func (s *State) check(c task.Submit, body string, together map[string]string) (result task.Result, repeated bool) {
+	if s.Tasks[c.ID] != nil || together[c.ID] != "" {
+		return task.Result{ID: c.ID, Rejection: task.RejectedIDExists}, false
+	}
+	if c.Task.Nodes() > task.MaxNodes { // no server writes such a submission, but the fold must not fail
+		return task.Result{ID: c.ID, Rejection: task.RejectedUnknownWriter}, false
+	}
+	if result, repeated := s.repeated(idempotency{task.KindTask, c.User, c.Key}, body); repeated {
+		return result, true
+	}
+	if c.Key != "" && together[c.Key] != "" {
+		return task.Result{ID: together[c.Key], Rejection: task.RejectedKeyReuse}, false
+	}
+	if sums := s.missing(c); len(sums) > 0 { // the submission may be repeated with the same key
+		return task.Result{ID: c.ID, Rejection: task.RejectedMissingUploads, Sums: sums}, false
+	}
+	for _, ref := range slices.Concat(c.After, c.AfterAny) {
+		if together[ref] == "" && s.find(c.User, ref) == nil {
+			return task.Result{ID: c.ID, Rejection: task.RejectedPredecessor, Missing: ref}, false
+		}
+	}
+	return task.Result{ID: c.ID}, false
+}
+
+// store records a submission that check has accepted.
+func (s *State) store(c task.Submit, body, hash string) {
+	c.Together = 0
+	s.useKey(idempotency{task.KindTask, c.User, c.Key}, c.ID, body)
+	s.use(c)
+	s.follow(s.accept(c, hash))
 }
 
 // accept makes the record of a task and returns the record.
@@ -80,10 +105,14 @@ func (s *State) stopAll(c task.StopAll) (task.Result, []task.Key) {
 	}
 	var changed []task.Key
 	for _, user := range users {
-		for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
-			if c.Group != "" && s.Tasks[id].Group() != c.Group {
-				continue
-			}
+		ids := slices.Sorted(maps.Keys(s.active[user]))
+		if c.Group != "" {
+			ids = slices.DeleteFunc(ids, func(id string) bool { return s.Tasks[id].Group() != c.Group })
+		}
+		for _, id := range ids {
+			s.unlink(id) // the task is stopped by this command, and not by the end of another task
+		}
+		for _, id := range ids {
 			s.finish(s.Tasks[id].Record(), stopped)
 			changed = append(changed, taskKey(id))
 		}
@@ -120,7 +149,7 @@ func (s *State) applied(f task.Applied) (task.Result, []task.Key) {
 		return s.volumeApplied(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
-	if r == nil || r.Phase.Over() || r.UIDs != nil || len(f.UIDs) != r.NumNodes() {
+	if r == nil || r.Phase.Over() || r.UIDs != nil || len(r.WaitsFor) > 0 || len(f.UIDs) != r.NumNodes() {
 		return reject(f.Key.ID, task.RejectedStale)
 	}
 	next := s.change(r, func(r *task.Record) {
@@ -225,11 +254,13 @@ func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 // finish is the change that ends a task.
 func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	s.use(r.Submit)
+	s.unlink(r.Submit.ID)
 	s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {
 		delete(s.active, r.Submit.User)
 	}
+	s.advance(r.Submit.ID)
 }
 
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
@@ -237,6 +268,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 // them. Lists need the GPUs and the labels, users see the restarts, and the controller needs
 // max_duration.
 func dropSpec(r *task.Record) {
+	r.WaitsFor, r.Submit.After, r.Submit.AfterAny = nil, nil, nil
 	t := r.Submit.Task
 	retained := listedSpecOf(&r.Submit).Value().resources()
 	retained.JobRecovery = r.Submit.Resources().JobRecovery

@@ -12,9 +12,11 @@ func (s *State) create(c task.Create) (task.Result, []task.Key) {
 	if s.Volumes[c.ID] != nil {
 		return reject(c.ID, task.RejectedIDExists)
 	}
-	if result, repeated := s.repeated(idempotency{task.KindVolume, c.User, c.Key}, c.ID, c.Body); repeated {
+	key, body := idempotency{task.KindVolume, c.User, c.Key}, bodyOf(c.Key, c)
+	if result, repeated := s.repeated(key, body); repeated {
 		return result, nil
 	}
+	s.useKey(key, c.ID, body)
 	result, changed := accept(volumeKey(c.ID))
 	if s.volumeNames[volumeName{c.User, c.Volume.Name}] > 0 {
 		result.Warnings = []string{fmt.Sprintf("you have another volume named %s; tasks mount the oldest one of a name", c.Volume.Name)}

@@ -13,6 +13,8 @@ var hints = map[string]string{
 	"MaxActiveJobsPerUser": "The task starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
 	"MaxUnschedulablePods": "Check why your other tasks find no machine, then stop them or request less; this task starts when fewer of their pods wait.",
 	"TaskTooLarge":         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
+	"WaitsForTask":         "Wait, or check the tasks that the message names with 'k8s-cli jobs status'.",
+	"DependencyFailed":     "Check why the task that the message names did not complete, then submit that task and this one again.",
 	"VolumeNotFound":       "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
 	"SiblingFailed":        "Check why the other node failed, and fix that.",
 	"JobDeleted":           "Submit the task again if it should have continued; to end a task without a failure, use 'k8s-cli jobs stop'.",

@@ -1,0 +1,126 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s-cli/pkg/task"
+)
+
+// find returns the task of a user with this id or idempotency key, or nil.
+func (s *State) find(user, ref string) *CompactRecord {
+	if t := s.Tasks[ref]; t != nil && t.User() == user {
+		return t
+	}
+	if use, ok := s.keys[idempotency{task.KindTask, user, ref}]; ok {
+		return s.Tasks[use.id]
+	}
+	return nil
+}
+
+// follow makes a new task wait for its predecessors. A task whose predecessor has already
+// failed ends.
+func (s *State) follow(r *task.Record) {
+	if len(r.Submit.After)+len(r.Submit.AfterAny) == 0 {
+		return
+	}
+	var waits []task.Predecessor
+	for _, any := range []bool{false, true} {
+		refs := r.Submit.After
+		if any {
+			refs = r.Submit.AfterAny
+		}
+		for _, ref := range refs {
+			before := s.find(r.Submit.User, ref)
+			if !before.Phase().Over() {
+				waits = append(waits, task.Predecessor{ID: before.ID, Any: any})
+			} else if !any && before.Phase() != task.Completed {
+				s.failDependency(r, before)
+				return
+			}
+		}
+	}
+	if len(waits) > 0 {
+		next := s.change(r, func(r *task.Record) { wait(r, waits) })
+		s.link(next)
+	}
+}
+
+// wait sets the predecessors of a task, and explains the wait.
+func wait(r *task.Record, waits []task.Predecessor) {
+	switch r.WaitsFor = waits; {
+	case len(waits) > 0:
+		r.Reason, r.Message = task.ReasonWaitsForTask, waitMessage(waits)
+	case r.Reason == task.ReasonWaitsForTask:
+		r.Reason, r.Message = "", ""
+	}
+}
+
+const shownPredecessors = 3
+
+func waitMessage(waits []task.Predecessor) string {
+	ids := make([]string, 0, shownPredecessors+1)
+	for _, w := range waits[:min(len(waits), shownPredecessors)] {
+		ids = append(ids, w.ID)
+	}
+	if more := len(waits) - shownPredecessors; more > 0 {
+		ids = append(ids, fmt.Sprintf("and %d more", more))
+	}
+	return "the task waits for the end of " + strings.Join(ids, ", ")
+}
+
+// link records a waiting task as a successor of its predecessors.
+func (s *State) link(r *task.Record) {
+	for _, w := range r.WaitsFor {
+		if s.successors[w.ID] == nil {
+			s.successors[w.ID] = map[string]bool{}
+		}
+		s.successors[w.ID][r.Submit.ID] = true
+	}
+}
+
+// unlink removes a task from the successors of the tasks that it waits for.
+func (s *State) unlink(id string) {
+	if !s.Tasks[id].Waits() {
+		return
+	}
+	for _, w := range s.Tasks[id].Record().WaitsFor {
+		delete(s.successors[w.ID], id)
+		if len(s.successors[w.ID]) == 0 {
+			delete(s.successors, w.ID)
+		}
+	}
+}
+
+// advance lets the successors of a task that is over go on, or ends the successors that need
+// the task to complete.
+func (s *State) advance(id string) {
+	ended := s.Tasks[id]
+	all := s.successors[id]
+	delete(s.successors, id)
+	byOrder := func(a, b string) int { return cmp.Compare(s.Tasks[a].Order, s.Tasks[b].Order) }
+	for _, next := range slices.SortedFunc(maps.Keys(all), byOrder) {
+		r := s.Tasks[next].Record()
+		if r.Phase.Over() {
+			continue // the end of an earlier successor has ended this one
+		}
+		s.ripple = append(s.ripple, taskKey(next))
+		if ended.Phase() != task.Completed && slices.Contains(r.WaitsFor, task.Predecessor{ID: id}) {
+			s.failDependency(r, ended)
+			continue
+		}
+		waits := slices.DeleteFunc(slices.Clone(r.WaitsFor), func(w task.Predecessor) bool { return w.ID == id })
+		s.change(r, func(r *task.Record) { wait(r, waits) })
+	}
+}
+
+// failDependency ends a task that comes after a task that did not complete.
+func (s *State) failDependency(r *task.Record, before *CompactRecord) {
+	message := fmt.Sprintf("task %s, which had to complete first, is %s", before.ID, strings.ToLower(string(before.Phase())))
+	s.finish(r, func(r *task.Record) {
+		r.Phase, r.Reason, r.Message = task.Failed, task.ReasonDependency, message
+	})
+}
