@@ -124,6 +124,11 @@ var scenarios = []scenario{
 		run: full,
 	},
 	{
+		name: "chains", help: "-tasks chains of five tasks, and some graphs of fifty, under every fault there is (-rounds)",
+		sizes: sizes{servers: 3, nodes: 3, rounds: 10, tasks: 200, clients: 16},
+		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.ChainOrGraph, p.anyFault) },
+	},
+	{
 		name: "claims", help: "claims are created late while tasks mount them (-tasks)",
 		sizes: sizes{servers: 1, tasks: 30, clients: 4}, steady: true, run: claims,
 	},

@@ -100,6 +100,16 @@ var All = []Bug{
 		Scenario: "lostlog", Rounds: 1, Rules: []check.Rule{check.Deleted},
 	},
 	{
+		Name:  "successor-by-ended",
+		About: "a task starts when a task that it comes after has ended in any phase",
+		Edits: []Edit{{
+			"pkg/cache/state/successors.go", "if ended.Phase() != task.Completed && slices",
+			"if false && slices",
+		}},
+
+		Scenario: "chains", Rounds: 1, Tasks: 100, Rules: []check.Rule{check.Unordered},
+	},
+	{
 		Name:  "answer-before-write",
 		About: "the server accepts a submission before NATS has stored it",
 		Edits: []Edit{{

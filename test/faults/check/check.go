@@ -46,6 +46,7 @@ const (
 	Replicas   Rule = "replicas"   // the number of replicas of a stream changed
 	Cutoff     Rule = "cutoff"     // the majority side of a partition did not continue in time
 	Event      Rule = "event"      // an event is missing, doubled, out of order or wrong
+	Unordered  Rule = "unordered"  // a task got a Job before a task completed that it comes after, or did not end with that task
 	Crash      Rule = "crash"      // a server had a panic, a data race or an internal error
 	History    Rule = "history"    // the history itself is incomplete, so that nothing is proven
 )
@@ -96,7 +97,7 @@ func Check(h *history.History, c Config) []Violation {
 	x := newIndex(h, c)
 	for _, rule := range []func(*index){
 		complete, existence, keys, visibility, order, stops, isolation, answers, service, jobs, deletions, leftovers, mounts, agreement, entries, events,
-		late, posthumous, crowded, started, covered, replicas, cutoffs,
+		late, posthumous, crowded, started, covered, replicas, cutoffs, dependencies,
 	} {
 		rule(x)
 	}
@@ -113,6 +114,7 @@ type index struct {
 	found []Violation
 
 	owners   map[string]string                  // of accepted tasks and volumes, by id
+	named    map[string]string                  // ids of accepted tasks, by user and name
 	accepted map[string]*history.Op             // the first 2xx of each submission, by id
 	volumes  map[string]*history.Op             // the first 2xx of each creation of a volume, by id
 	asked    map[string]*history.Op             // the first request that may have been stored, by name of the task or volume
@@ -127,7 +129,7 @@ type index struct {
 func newIndex(h *history.History, c Config) *index {
 	x := &index{
 		History: h, Config: c,
-		owners: map[string]string{}, accepted: map[string]*history.Op{}, volumes: map[string]*history.Op{}, asked: map[string]*history.Op{},
+		owners: map[string]string{}, named: map[string]string{}, accepted: map[string]*history.Op{}, volumes: map[string]*history.Op{}, asked: map[string]*history.Op{},
 		stopping: map[string][]*history.Op{}, sweeping: map[string][]*history.Op{}, deleting: map[string][]*history.Op{},
 		last: map[string]map[string]history.Seen{}, lastVols: map[string]map[string]history.Seen{}, final: map[string]history.Seen{},
 	}
@@ -181,6 +183,9 @@ func (x *index) addFirst(o *history.Op, mayHold bool) {
 		of = x.volumes
 	}
 	x.owners[o.Got] = o.User
+	if o.Kind == history.Submit {
+		x.named[o.User+"\x00"+o.Name] = o.Got
+	}
 	if of[o.Got] == nil || o.End < of[o.Got].End {
 		of[o.Got] = o
 	}

@@ -32,6 +32,7 @@ func complete(x *index) {
 type life struct {
 	history.Object        // the creation
 	ended          string // Complete, Failed or empty
+	endVersion     uint64 // resourceVersion at the end
 	gone           time.Duration
 }
 
@@ -53,7 +54,7 @@ func (x *index) lives() []*life {
 			all = append(all, l)
 		case l == nil:
 		case o.Type == "ENDED":
-			l.ended = o.Phase
+			l.ended, l.endVersion = o.Phase, o.Version
 		case o.Type == "DELETED":
 			l.gone = o.At
 		}

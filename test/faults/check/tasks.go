@@ -80,7 +80,7 @@ func agreement(x *index) {
 		switch s := x.final[id]; {
 		case !over(s.Phase):
 			x.report(Unfinished, id, "%s of %q is still %s (%s)", s.Name, s.User, s.Phase, s.Reason)
-		case s.Phase == "failed" && !x.Meddled[id]:
+		case s.Phase == "failed" && !x.Meddled[id] && !x.lacksPredecessor(id):
 			x.report(Outcome, id, "%s of %q failed: %s", s.Name, s.User, s.Reason)
 		}
 	}

@@ -34,8 +34,9 @@ type Op struct {
 	Pod    string        `json:"pod"`
 	Kind   Kind          `json:"kind"`
 	Name   string        `json:"name,omitempty"`
-	Key    string        `json:"key,omitempty"` // Idempotency-Key
-	ID     string        `json:"id,omitempty"`  // the requested id
+	Key    string        `json:"key,omitempty"`   // Idempotency-Key
+	After  []string      `json:"after,omitempty"` // of a Submit: names of the tasks that must complete first
+	ID     string        `json:"id,omitempty"`    // the requested id
 	Begin  time.Duration `json:"begin"`
 	End    time.Duration `json:"end"`
 

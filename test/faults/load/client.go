@@ -52,6 +52,59 @@ func (c *Client) Submit(ctx context.Context, at Target, t task.Spec, key string)
 	}))
 }
 
+// An Item is one task of a submission of several tasks. After holds the names of its
+// predecessors among these tasks.
+type Item struct {
+	task.Spec
+
+	Key   string   `json:"idempotency_key"`
+	After []string `json:"after,omitempty"` // keys on the wire
+}
+
+// keyOf returns the idempotency key of a task with a unique name.
+func keyOf(name string) string { return "k-" + name }
+
+// SubmitTogether submits tasks that the server accepts all or none of, once. SubmitTogether
+// records one operation for each task and returns the operations.
+func (c *Client) SubmitTogether(ctx context.Context, at Target, items []Item) []history.Op {
+	all := history.Op{Kind: history.Submit, Client: c.Number, User: c.User, Pod: at.Name}
+	if ctx.Err() != nil {
+		all.Err = ctx.Err().Error()
+		return []history.Op{all}
+	}
+	ids := make([]string, len(items))
+	body := make([]Item, len(items))
+	for i, item := range items {
+		body[i] = item
+		body[i].After = nil
+		for _, name := range item.After {
+			body[i].After = append(body[i].After, keyOf(name))
+		}
+	}
+	all.Begin = c.Recorder.Now()
+	c.send(context.WithoutCancel(ctx), at, &all, http.MethodPost, "/tasks/batch?atomic=true", body, func(raw []byte, _ *history.Op) error {
+		var a task.Batch
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return err
+		}
+		if len(a.Results) != len(items) || a.Failed > 0 {
+			return fmt.Errorf("%d results for %d tasks, %d failed", len(a.Results), len(items), a.Failed)
+		}
+		for i, r := range a.Results {
+			ids[i] = r.ID
+		}
+		return nil
+	})
+	all.End = c.Recorder.Now()
+	ops := make([]history.Op, len(items))
+	for i, item := range items {
+		ops[i] = all
+		ops[i].Name, ops[i].Key, ops[i].After, ops[i].Got = item.Name, item.Key, item.After, ids[i]
+		c.Recorder.Op(ops[i])
+	}
+	return ops
+}
+
 // Status gets one task.
 func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
 	op := history.Op{Kind: history.Status, ID: id}

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,6 +227,69 @@ func endlessWait(name string) task.Spec {
 	t := quick(name)
 	t.Volumes = map[string]string{"/data": "nowhere"}
 	return t
+}
+
+// Chain is a turn with five tasks that run one after the other. Some chains are broken by the
+// stop of a task.
+func Chain(ctx context.Context, a *Actor) {
+	const length = 5
+	items := make([]Item, length)
+	for i := range items {
+		items[i].Spec = quick(a.load.name("c"))
+		if i > 0 {
+			items[i].After = []string{items[i-1].Name}
+		}
+	}
+	a.together(ctx, items)
+}
+
+// Graph is a turn with fifty tasks, each after up to three others, in random order.
+func Graph(ctx context.Context, a *Actor) {
+	const size, most = 50, 3
+	items := make([]Item, size)
+	for i := range items {
+		items[i].Spec = quick(a.load.name("g"))
+		for range min(a.Rand.IntN(most+1), i) {
+			if before := items[a.Rand.IntN(i)].Name; !slices.Contains(items[i].After, before) {
+				items[i].After = append(items[i].After, before)
+			}
+		}
+	}
+	a.Rand.Shuffle(size, func(i, j int) { items[i], items[j] = items[j], items[i] })
+	a.together(ctx, items)
+}
+
+// ChainOrGraph is Chain, and sometimes Graph.
+func ChainOrGraph(ctx context.Context, a *Actor) {
+	if a.Rand.IntN(20) == 0 {
+		Graph(ctx, a)
+		return
+	}
+	Chain(ctx, a)
+}
+
+// together submits tasks until they are accepted. Then together may stop one of them.
+func (a *Actor) together(ctx context.Context, items []Item) {
+	for i := range items {
+		items[i].Key = keyOf(items[i].Name)
+	}
+	var ops []history.Op
+	_, ok := a.Persist(ctx, func(at Target) history.Op {
+		ops = a.SubmitTogether(ctx, at, items)
+		return ops[0]
+	})
+	if !ok {
+		return
+	}
+	for i, item := range items {
+		a.load.note(Task{ops[i].Got, a.User, item.Name, item.Run, false})
+	}
+	last := len(items) - 1
+	a.readBack(ctx, ops[last], items[last].Name)
+	if a.Rand.IntN(5) == 0 {
+		id := ops[a.Rand.IntN(len(ops))].Got
+		a.Persist(ctx, func(at Target) history.Op { return a.Stop(ctx, at, id) })
+	}
 }
 
 // Copies is a turn in which one submission is sent many times concurrently.
