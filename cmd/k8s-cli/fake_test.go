@@ -122,9 +122,13 @@ func (f *fakeServer) batch(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var b task.Batch
+	before := len(f.tasks)
 	for _, t := range all {
 		got, err := f.take(r, t.Spec, t.Group)
 		switch {
+		case err != nil && r.FormValue("atomic") == "true":
+			f.tasks = f.tasks[:before]
+			return nil, err
 		case errors.Is(err, errMissing):
 			b.Results = append(b.Results, task.BatchResult{Code: http.StatusConflict, Detail: err.Error()})
 		case err != nil:

@@ -117,7 +117,7 @@ func showGroups(ctx context.Context, c *client.Client, p *printer, names []strin
 func (s *submitter) assignGroup(jobs []job, sweep bool, file string) {
 	name := s.options.group
 	if name == "" && sweep {
-		base := jobs[0].task.Name
+		base := s.nameOfGroup(jobs)
 		if base == "" && file != "-" {
 			base = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		}

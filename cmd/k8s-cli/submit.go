@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/pkg/taskfile/documents"
 )
 
 const submitHelp = `Submit tasks, and follow their logs until the tasks end.
@@ -27,6 +28,11 @@ const submitHelp = `Submit tasks, and follow their logs until the tasks end.
 FILE is a SkyPilot task file, or - for stdin. The command reads all files before
 it submits the first task, and submits several tasks in one request. It reports
 each task that the server rejects.
+
+A file of several documents is a pipeline: its tasks belong to one group and run
+one after the other. Each task starts when the task before has completed. If a
+task fails or is stopped, the tasks after it fail with the reason
+DependencyFailed. The server accepts all tasks of a pipeline, or none.
 
 --grid and --num-jobs submit a sweep: one group of tasks, with the name of
 --group or a generated name. The variables SKYPILOT_JOB_RANK and
@@ -73,6 +79,9 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
   # Submit 100 copies in one group, which read their rank from SKYPILOT_JOB_RANK
   k8s-cli jobs submit -d shard.yaml --num-jobs 100 --group shards
 
+  # Submit a pipeline: tasks that run one after the other
+  k8s-cli jobs submit -d train-then-eval.yaml
+
   # Show the Kubernetes objects; submit nothing
   k8s-cli jobs submit --dry-run train.yaml`,
 		Args:              takes(1, anyNumber),
@@ -106,6 +115,7 @@ type job struct {
 	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
 	group    string // empty for none
+	chained  bool   // the task starts when the job before has completed
 	warnings []string
 }
 
@@ -117,10 +127,12 @@ type submitter struct {
 	client  *client.Client
 	files   *uploader
 	options submitOptions
+
+	pipeline string // name of the pipeline; empty if the jobs are none
 }
 
 func newSubmitter(e *env, p *printer, c *client.Client, o submitOptions) *submitter {
-	return &submitter{p, e, c, newUploader(p.Console, c), o}
+	return &submitter{printer: p, env: e, client: c, files: newUploader(p.Console, c), options: o}
 }
 
 func (s *submitter) submit(ctx context.Context, paths []string) error {
@@ -137,6 +149,9 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 		}
 		jobs = append(jobs, of...)
 	}
+	if len(paths)*len(points) > 1 && slices.ContainsFunc(jobs, func(j job) bool { return j.chained }) {
+		return exit.Usagef("a file of several tasks is a pipeline, which cannot be combined with other files, --grid or --num-jobs; submit the pipeline alone")
+	}
 	for i, j := range jobs {
 		if jobs[i].task, err = s.files.pack(ctx, j.task); err != nil {
 			return about(j.about, err)
@@ -145,7 +160,7 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 	if s.options.dryRun {
 		return preview(ctx, s.client, s.printer, jobs)
 	}
-	s.assignGroup(jobs, points[0].Rank != nil, paths[0])
+	s.assignGroup(jobs, points[0].Rank != nil || jobs[0].chained, paths[0])
 	return s.submitJobs(ctx, jobs)
 }
 
@@ -237,6 +252,13 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 	overrides, err := s.options.overrides(s.env.lookup)
 	if err != nil {
 		return nil, err
+	}
+	f, err := documents.Split(data)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", display(file), err)
+	case f.Several():
+		return s.readPipeline(file, f, overrides)
 	}
 	envs := overrides.Envs
 	jobs := make([]job, len(points))

@@ -54,6 +54,9 @@ type submitResult struct {
 // submitAll submits all jobs, several of them in one request. It returns the results in
 // the order of the jobs, and the error that prevented further results.
 func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, error) {
+	if jobs[0].chained {
+		return u.submitChain(ctx, jobs)
+	}
 	if len(jobs) == 1 {
 		got, err := u.submit(ctx, jobs[0])
 		return []submitResult{{got, err}}, nil
@@ -76,6 +79,33 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 		default:
 			answers[i].Submitted = task.NewSubmitted(r.ID, r.Warnings)
 		}
+	}
+	return answers, err
+}
+
+// submitChain submits tasks that run one after the other, all or none. If the server has deleted
+// an upload since the check, submitChain uploads the files again and repeats the request once.
+func (u *uploader) submitChain(ctx context.Context, jobs []job) ([]submitResult, error) {
+	items := make([]client.Item, len(jobs))
+	for i, j := range jobs {
+		if err := u.upload(ctx, j.task); err != nil {
+			return nil, about(j.about, err)
+		}
+		items[i] = client.Item{Spec: j.task, Group: j.group}
+	}
+	results, err := u.client.SubmitChain(ctx, items)
+	if errors.Is(err, task.ErrConflict) && len(u.packed) > 0 {
+		clear(u.sent)
+		for _, j := range jobs {
+			if err := u.upload(ctx, j.task); err != nil {
+				return nil, about(j.about, err)
+			}
+		}
+		results, err = u.client.SubmitChain(ctx, items)
+	}
+	answers := make([]submitResult, len(results))
+	for i, r := range results {
+		answers[i].Submitted = task.NewSubmitted(r.ID, r.Warnings)
 	}
 	return answers, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -54,14 +53,14 @@ func newValidateCommand(e *env) *cobra.Command {
 }
 
 func validate(p *printer, files []string, o taskfile.Overrides) error {
-	reports := make([]show.Report, len(files))
-	for i, file := range files {
-		reports[i] = report(p.In, file, o)
+	var all []show.Report
+	for _, file := range files {
+		all = append(all, check(p.In, file, o)...)
 	}
-	if err := presentAll(p, len(files), reports, func(i int) { show.Findings(p.Out, p.Style, reports[i]) }); err != nil {
+	if err := presentAll(p, len(all), all, func(i int) { show.Findings(p.Out, p.Style, all[i]) }); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(reports, func(r show.Report) bool { return !r.Acceptable }) {
+	if slices.ContainsFunc(all, func(r show.Report) bool { return !r.Acceptable }) {
 		return exit.Silent(exit.Failure)
 	}
 	return nil
@@ -83,18 +82,24 @@ func without(findings []taskfile.Finding, missing map[string]string) []taskfile.
 	return findings
 }
 
-// report returns the findings on one file. The report of an unreadable file has an error.
-func report(stdin io.Reader, file string, o taskfile.Overrides) show.Report {
+// check returns the findings on each task of a file. The report of an unreadable file has an
+// error.
+func check(stdin io.Reader, file string, o taskfile.Overrides) []show.Report {
 	data, err := readFile(stdin, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("no such file")
-	case err == nil:
-		findings := taskfile.Check(data, o)
-		if t, _, err := taskfile.ParseWith(data, o); err == nil {
-			findings = without(findings, localpath.Missing(t))
-		}
-		return show.NewReport(display(file), findings)
+		return []show.Report{refused(file, errors.New("no such file"))}
+	case err != nil:
+		return []show.Report{refused(file, err)}
 	}
-	return show.NewReport(display(file), []taskfile.Finding{{Severity: taskfile.Refused, Text: fmt.Sprint(err)}})
+	return reports(file, data, o)
+}
+
+// reportOf returns the findings on one task.
+func reportOf(name string, data []byte, o taskfile.Overrides) show.Report {
+	findings := taskfile.Check(data, o)
+	if t, _, err := taskfile.ParseWith(data, o); err == nil {
+		findings = without(findings, localpath.Missing(t))
+	}
+	return show.NewReport(name, findings)
 }

@@ -78,6 +78,10 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	atomic, err := atomicOf(c)
+	if err != nil {
+		return err
+	}
 	// The slot is taken after the body has arrived, so that a slow sender does not occupy a
 	// slot.
 	slot, err := h.batches.Take(h.closing, user)
@@ -85,7 +89,11 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 		return err
 	}
 	defer slot.Release()
-	all, errs := h.submitter.submitAll(c.UserContext(), origin{user, key, group}, texts)
+	from := origin{user: user, key: key, group: group}
+	if atomic {
+		return h.submitTogether(c, from, texts)
+	}
+	all, errs := h.submitter.submitAll(c.UserContext(), from, texts)
 	batch := task.Batch{Results: make([]task.BatchResult, len(texts))}
 	for i, err := range errs {
 		if err == nil {
@@ -196,8 +204,8 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// prepareItem parses and checks one task. An idempotency key and a group in the item take
-// precedence over those in from, which are derived from the batch.
+// prepareItem parses and checks one task. What the item itself says takes precedence over from,
+// which is derived from the batch.
 func (s *submitter) prepareItem(from origin, item []byte) (*submission, error) {
 	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
@@ -214,6 +222,9 @@ func (s *submitter) prepareItem(from origin, item []byte) (*submission, error) {
 			return nil, err
 		}
 		from.group = own.Group
+	}
+	if from.after, from.afterAny, err = predecessors(own.After, own.AfterAny); err != nil {
+		return nil, err
 	}
 	return s.prepare(from, t, warnings)
 }

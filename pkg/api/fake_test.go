@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s-cli/pkg/task"
@@ -40,6 +41,11 @@ func (f fakeLog) AppendBatch(ctx context.Context, commands []task.Command) (resu
 		results, errs = append(results, v), append(errs, err)
 	}
 	return results, errs
+}
+
+func (f fakeLog) AppendTogether(ctx context.Context, commands []task.Command) ([]task.Result, error) {
+	results, errs := f.AppendBatch(ctx, commands)
+	return results, errors.Join(errs...)
 }
 
 func (f fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {

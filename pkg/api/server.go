@@ -35,6 +35,8 @@ type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
 	// results in the order of the commands, each with an error of its own
 	AppendBatch(ctx context.Context, commands []task.Command) ([]task.Result, []error)
+	// all commands in one entry
+	AppendTogether(ctx context.Context, commands []task.Command) ([]task.Result, error)
 	CheckCapacity() error
 }
 

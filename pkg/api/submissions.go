@@ -30,9 +30,12 @@ type submitter struct {
 	nodes        resolve.Machines // nil means that the machines are unknown
 }
 
-// An origin holds the parts of a submission that are not fields of the task. The key and the
-// group may be empty.
-type origin struct{ user, key, group string }
+// An origin holds the parts of a submission that are not fields of the task. All but the user
+// may be empty.
+type origin struct {
+	user, key, group string
+	after, afterAny  []string // ids or keys of the tasks that must complete or end first
+}
 
 // submit checks one task and appends the task to the log. warnings are the warnings of the
 // parser.
@@ -75,7 +78,7 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 	if err := s.limits.reserve(from.user, from.key); err != nil {
 		return nil, err
 	}
-	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group}
+	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group, After: from.after, AfterAny: from.afterAny}
 	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads) > 0 {
@@ -148,6 +151,8 @@ func errorOfResult(v task.Result) error {
 		return errTaken
 	case task.RejectedKeyReuse:
 		return task.Error(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, v.ID))
+	case task.RejectedPredecessor:
+		return task.Error(task.ErrInvalid, fmt.Sprintf("after: you have no task with the id or the idempotency key %s, or it has left the history; name a task of GET /tasks", task.Quote(v.Missing)))
 	case task.RejectedMissingUploads:
 		return task.Error(problem.UploadMissing, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
 	}

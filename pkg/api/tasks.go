@@ -41,7 +41,11 @@ func (h *taskHandler) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := h.submitter.submit(c.UserContext(), origin{user, key, group}, t, warnings)
+	after, afterAny, err := predecessorsOf(c)
+	if err != nil {
+		return err
+	}
+	answer, err := h.submitter.submit(c.UserContext(), origin{user, key, group, after, afterAny}, t, warnings)
 	if err != nil {
 		return err
 	}

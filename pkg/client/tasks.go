@@ -89,11 +89,14 @@ func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task
 	return c.SubmitItems(ctx, items)
 }
 
-// An Item is one task of a batch, with the name of its group. An empty name means no group.
+// An Item is one task of a batch. All fields besides the task may be empty.
 type Item struct {
 	task.Spec
 
-	Group string `json:"group,omitempty"`
+	Key      string   `json:"idempotency_key,omitempty"`
+	Group    string   `json:"group,omitempty"`
+	After    []string `json:"after,omitempty"`     // ids or keys of tasks that must complete before this task starts
+	AfterAny []string `json:"after_any,omitempty"` // ids or keys of tasks that must end before this task starts
 }
 
 // SubmitItems is SubmitAll for tasks that may belong to groups.

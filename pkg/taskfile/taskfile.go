@@ -37,15 +37,20 @@ func ParseJSON(data []byte) (task.Spec, []string, error) {
 }
 
 // The fields of one item of a batch that are not fields of a task. They are like the header
-// Idempotency-Key and the query parameter group of a submission.
+// Idempotency-Key and the query parameters group, after and after_any of a submission.
 const (
-	ItemKey   = "idempotency_key"
-	ItemGroup = "group"
+	ItemKey      = "idempotency_key"
+	ItemGroup    = "group"
+	ItemAfter    = "after"
+	ItemAfterAny = "after_any"
 )
 
 // An Item holds the fields of an item of a batch that are not fields of a task. A field that
 // the item lacks is empty.
-type Item struct{ Key, Group string }
+type Item struct {
+	Key, Group      string
+	After, AfterAny []string
+}
 
 // ParseItem is ParseJSON for one task of a batch, which may have an idempotency key and a
 // group of its own.
@@ -58,6 +63,12 @@ func ParseItem(data []byte) (t task.Spec, i Item, warnings []string, err error) 
 		if err == nil {
 			i.Group, err = root.take(ItemGroup)
 		}
+		if err == nil {
+			i.After, err = root.takeList(ItemAfter)
+		}
+		if err == nil {
+			i.AfterAny, err = root.takeList(ItemAfterAny)
+		}
 		return root, err
 	}
 	t, warnings, err = parseTask(data, withItem, Overrides{}, nil)
@@ -66,19 +77,45 @@ func ParseItem(data []byte) (t task.Spec, i Item, warnings []string, err error) 
 
 // take removes a field with a text from an item and returns the text.
 func (n *node) take(field string) (string, error) {
-	i := slices.IndexFunc(n.members, func(m member) bool { return m.key == field })
-	if i < 0 {
-		return "", nil
-	}
-	value := n.members[i].value
-	n.members = slices.Delete(n.members, i, i+1)
+	value := n.remove(field)
 	switch {
-	case value.kind == null:
+	case value == nil || value.kind == null:
 		return "", nil
 	case value.kind != scalar || value.text == "":
 		return "", &fieldError{task.ErrInvalid, field, "is not a string", 0}
 	}
 	return value.text, nil
+}
+
+// takeList removes a field with a list of texts from an item and returns the texts.
+func (n *node) takeList(field string) ([]string, error) {
+	value := n.remove(field)
+	if value == nil || value.kind == null {
+		return nil, nil
+	}
+	var all []string
+	for _, item := range value.items {
+		if item.kind != scalar || item.text == "" {
+			value.kind = null
+			break
+		}
+		all = append(all, item.text)
+	}
+	if value.kind != list {
+		return nil, &fieldError{task.ErrInvalid, field, "is not a list of strings", 0}
+	}
+	return all, nil
+}
+
+// remove removes a field and returns its value, or nil.
+func (n *node) remove(field string) *node {
+	i := slices.IndexFunc(n.members, func(m member) bool { return m.key == field })
+	if i < 0 {
+		return nil
+	}
+	value := n.members[i].value
+	n.members = slices.Delete(n.members, i, i+1)
+	return value
 }
 
 // ParseVolume parses the JSON body of a volume.

@@ -84,8 +84,17 @@ func addTask(t *testing.T, components map[string]any) {
 		"type": []any{"string", "null"}, "maxLength": 63,
 		"description": "Same as the query parameter group of a single submission.",
 	}
+	properties[taskfile.ItemAfter] = predecessors("Ids or idempotency keys of tasks of the user, or of this batch, that must complete before the task gets Jobs.")
+	properties[taskfile.ItemAfterAny] = predecessors("Ids or idempotency keys of tasks of the user, or of this batch, that must end, with any status, before the task gets Jobs.")
 	item["properties"], item["description"] = properties, "A task of a batch."
 	components["Item"] = item
+}
+
+func predecessors(description string) map[string]any {
+	return map[string]any{
+		"description": description,
+		"anyOf":       []any{map[string]any{"$ref": "#/components/schemas/Predecessors"}, map[string]any{"type": "null"}},
+	}
 }
 
 // renameMessages renames the messages for editors to what generators of clients read.

@@ -18,6 +18,9 @@ type File struct {
 	Tasks    [][]byte // text of each task; empty lines in front keep the line numbers of the file
 }
 
+// Several reports whether the file is a pipeline or a job group.
+func (f File) Several() bool { return len(f.Tasks) > 1 || f.Name != "" || f.Parallel }
+
 // maxDocuments bounds the documents of a file, the empty ones included.
 const maxDocuments = 100
 

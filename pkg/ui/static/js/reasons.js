@@ -6,6 +6,8 @@ const sentences = {
   MaxActiveJobs: "The limit of Jobs of the server is reached",
   MaxActiveJobsPerUser: "Your limit of Jobs is reached",
   MaxUnschedulablePods: "Too many of your pods are unschedulable",
+  WaitsForTask: "Waits for other tasks",
+  DependencyFailed: "A task that had to complete first did not complete",
   VolumeNotFound: "A volume does not exist",
   QuotaExceeded: "A quota of the namespace is used up",
   FailedCreate: "The cluster rejects the pods",

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/taskfile"
+	"k8s-cli/pkg/taskfile/documents"
+)
+
+var errJobGroup = errors.New("a job group (execution: parallel) is not supported; submit its tasks separately, or remove execution to run one after the other")
+
+// readPipeline returns the jobs of a file of several tasks. The overrides apply to each task.
+func (s *submitter) readPipeline(file string, f documents.File, o taskfile.Overrides) ([]job, error) {
+	if f.Parallel {
+		return nil, fmt.Errorf("%s: %w", display(file), errJobGroup)
+	}
+	jobs := make([]job, len(f.Tasks))
+	for i, data := range f.Tasks {
+		called := partOf(file, i)
+		j := job{about: called + ": ", chained: true}
+		if s.options.dryRun {
+			j.report = show.NewReport(called, taskfile.Check(data, o))
+		}
+		var err error
+		if j.task, j.warnings, err = taskfile.ParseWith(data, o); err != nil && s.options.dryRun {
+			show.Findings(s.ErrOut, s.ErrStyle, j.report)
+			return nil, exit.Silent(exit.Failure)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s%w", j.about, err)
+		}
+		jobs[i] = j
+	}
+	s.pipeline = f.Name
+	if f.Name == "" {
+		s.pipeline = jobs[0].task.Name
+	}
+	return jobs, nil
+}
+
+// partOf returns the name of one task of a file of several tasks in messages.
+func partOf(file string, i int) string { return fmt.Sprintf("%s, task %d", display(file), i+1) }
+
+// reports returns the findings on each task of a file.
+func reports(file string, data []byte, o taskfile.Overrides) []show.Report {
+	f, err := documents.Split(data)
+	switch {
+	case err != nil:
+		return []show.Report{refused(file, err)}
+	case f.Parallel:
+		return []show.Report{refused(file, errJobGroup)}
+	case !f.Several():
+		return []show.Report{reportOf(display(file), data, o)}
+	}
+	all := make([]show.Report, len(f.Tasks))
+	for i, data := range f.Tasks {
+		all[i] = reportOf(partOf(file, i), data, o)
+	}
+	return all
+}
+
+func refused(file string, err error) show.Report {
+	return show.NewReport(display(file), []taskfile.Finding{{Severity: taskfile.Refused, Text: fmt.Sprint(err)}})
+}
+
+// nameOfGroup returns what the name of a group of jobs begins with.
+func (s *submitter) nameOfGroup(jobs []job) string {
+	if s.pipeline != "" {
+		return s.pipeline
+	}
+	return jobs[0].task.Name
+}

@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/api/items"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/taskfile"
+	"k8s-cli/pkg/trace"
+)
+
+const (
+	atomicParam     = "atomic"
+	maxPredecessors = 256 // of one task
+)
+
+// atomicOf reports whether the server must accept all tasks of a batch or none.
+func atomicOf(c *fiber.Ctx) (bool, error) {
+	switch value := c.Query(atomicParam); value {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is neither true nor false", atomicParam, value))
+	}
+}
+
+// predecessorsOf returns the tasks that the query parameters name.
+func predecessorsOf(c *fiber.Ctx) (after, afterAny []string, err error) {
+	read := func(name string) (all []string) {
+		for _, value := range c.Context().QueryArgs().PeekMulti(name) {
+			all = append(all, string(value))
+		}
+		return all
+	}
+	return predecessors(read(taskfile.ItemAfter), read(taskfile.ItemAfterAny))
+}
+
+// predecessors checks the names of the tasks that a task comes after.
+func predecessors(after, afterAny []string) ([]string, []string, error) {
+	for field, names := range map[string][]string{taskfile.ItemAfter: after, taskfile.ItemAfterAny: afterAny} {
+		if len(names) > maxPredecessors {
+			return nil, nil, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %d tasks exceed the limit of %d", field, len(names), maxPredecessors))
+		}
+		for _, name := range names {
+			if err := checkKey(field, name); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return after, afterAny, nil
+}
+
+// submitTogether answers a batch of which the server accepts all tasks or none.
+func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte) error {
+	all, err := h.submitter.submitTogether(c.UserContext(), from, texts)
+	if err != nil {
+		return err
+	}
+	batch := task.Batch{Submitted: len(all), Results: make([]task.BatchResult, len(all))}
+	for i, one := range all {
+		batch.Results[i] = task.BatchResult{ID: one.ID, Status: one.Status, Message: one.Message, Warnings: one.Warnings}
+	}
+	return c.JSON(batch)
+}
+
+// submitTogether submits all tasks, or none. The error names the number of the task that is
+// wrong, from 0. A task may come after other tasks of the batch, in any order.
+func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]byte) ([]task.Submitted, error) {
+	if windowEnd(texts, 0) < len(texts) {
+		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the tasks have more than %d bytes together; with %s=true, a batch must fit one entry of the log", windowBytes, atomicParam))
+	}
+	subs, errs := make([]*submission, len(texts)), make([]error, len(texts))
+	s.prepareAll(window{from, 0, texts}, subs, errs)
+	keys, after := make([]string, len(subs)), make([][]string, len(subs))
+	for i, sub := range subs {
+		if sub != nil {
+			defer s.limits.release(from.user)
+			sub.submit.Trace = trace.Traceparent(ctx)
+			keys[i] = sub.submit.Key
+			after[i] = append(append(after[i], sub.submit.After...), sub.submit.AfterAny...)
+		}
+	}
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("task %d: %w", i, err)
+		}
+	}
+	order, err := items.Order(keys, after)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.log.CheckCapacity(); err != nil || len(order) == 0 {
+		return nil, err
+	}
+	for {
+		all, err := s.appendTogether(ctx, subs, order)
+		if !errors.Is(err, errTaken) {
+			return all, err
+		}
+	}
+}
+
+// appendTogether appends submissions in this order. The error is errTaken if an id is in use.
+func (s *submitter) appendTogether(ctx context.Context, subs []*submission, order []int) ([]task.Submitted, error) {
+	commands := make([]task.Command, len(order))
+	for n, i := range order {
+		var err error
+		if commands[n], err = s.withNewID(subs[i]); err != nil {
+			return nil, fmt.Errorf("task %d: %w", i, err)
+		}
+	}
+	commands[0].Submit.Together = len(order)
+	results, err := s.log.AppendTogether(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]task.Submitted, len(subs))
+	for n, i := range order {
+		switch err := errorOfResult(results[n]); {
+		case results[n].Rejection == task.RejectedTogether: // another task is the reason
+		case err != nil:
+			return nil, fmt.Errorf("task %d: %w", i, err)
+		default:
+			all[i] = subs[i].accepted(results[n])
+		}
+	}
+	return all, nil
+}

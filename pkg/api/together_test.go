@@ -1,0 +1,122 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task"
+)
+
+func TestAnAtomicBatchIsOneUnit(t *testing.T) {
+	s := serve(t, &fake{})
+	b := s.send("POST", batchPath+"?atomic=true&group=nightly", `[
+		{"name":"third","run":"true","after":["b"],"after_any":["a","lex9x817"]},
+		{"name":"first","run":"true","idempotency_key":"a"},
+		{"name":"second","run":"true","idempotency_key":"b","after":["a"],"group":"other"}]`).batch(t)
+	told := s.told()
+	if b.Submitted != 3 || b.Failed != 0 || len(told) != 3 {
+		t.Fatalf("%+v, %d commands", b, len(told))
+	}
+	var got []task.Submit
+	for _, c := range told {
+		got = append(got, task.Submit{Key: c.Submit.Key, Group: c.Submit.Group, After: c.Submit.After, AfterAny: c.Submit.AfterAny, Together: c.Submit.Together})
+	}
+	want := []task.Submit{
+		{Key: "a", Group: "nightly", Together: 3},
+		{Key: "b", Group: "other", After: []string{"a"}},
+		{Group: "nightly", After: []string{"b"}, AfterAny: []string{"a", "lex9x817"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("submissions (-want +got):\n%s", diff)
+	}
+	for i, n := range []int{2, 0, 1} {
+		if b.Results[i].ID != told[n].Submit.ID {
+			t.Errorf("result %d is %+v, of task %s", i, b.Results[i], told[n].Submit.Task.Name)
+		}
+	}
+}
+
+func TestAnAtomicBatchWithAnErrorStoresNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		code       int
+		want       string
+	}{
+		{"a wrong task", `[{"run":"true"},{"run":"true","cpus":1}]`, 422, `"detail":"task 1: cpus: unknown field`},
+		{"a wrong name", `[{"run":"true"},{"run":"true","after":["a b"]}]`, 422, `"detail":"task 1: after: must be one word`},
+		{"no list of names", `[{"run":"true","after":"a"}]`, 422, `"detail":"task 0: after: is not a list of strings`},
+		{"a circle", `[{"run":"true","idempotency_key":"a","after":["b"]},{"run":"true","idempotency_key":"b","after":["a"]}]`, 422, `after: the tasks \"a\", \"b\" wait for each other in a circle`},
+		{"too many names", `[{"run":"true","after":[` + strings.TrimSuffix(strings.Repeat(`"a",`, maxPredecessors+1), ",") + `]}]`, 422, "after: 257 tasks exceed the limit of 256"},
+		{"too large", `[` + strings.TrimSuffix(strings.Repeat(`{"run":"`+strings.Repeat("x", 100<<10)+`"},`, 42), ",") + `]`, 413, "must fit one entry of the log"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, &fake{})
+			got := s.send("POST", batchPath+"?atomic=true", tt.body)
+			if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) || len(s.told()) != 0 {
+				t.Errorf("%d %.300s, %d commands; want %d and %s", got.StatusCode, got.body, len(s.told()), tt.code, tt.want)
+			}
+		})
+	}
+	if got := serve(t, &fake{}).send("POST", batchPath+"?atomic=maybe", "[]"); got.StatusCode != 422 || !strings.Contains(got.body, `atomic: \"maybe\" is neither true nor false`) {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+}
+
+func TestRejectionsOfAnAtomicBatch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cause task.Result
+		code  int
+		want  string
+	}{
+		{"an unknown predecessor", task.Result{Rejection: task.RejectedPredecessor, Missing: "gone"}, 422, `"detail":"task 1: after: you have no task with the id or the idempotency key \"gone\"`},
+		{"a used key", task.Result{Rejection: task.RejectedKeyReuse, ID: "old"}, 409, `"detail":"task 1: Idempotency-Key: the key was already used`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &fake{}
+			f.verdict = func(c task.Command) (task.Result, error) {
+				if c.Submit.Task.Name == "wrong" {
+					return tt.cause, nil
+				}
+				return task.Result{Rejection: task.RejectedTogether}, nil
+			}
+			got := serve(t, f).send("POST", batchPath+"?atomic=true", `[{"name":"good","run":"true"},{"name":"wrong","run":"true"}]`)
+			if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) {
+				t.Errorf("%d %s", got.StatusCode, got.body)
+			}
+		})
+	}
+}
+
+func TestAnAtomicBatchTriesOtherIDs(t *testing.T) {
+	f := &fake{}
+	tries := 0
+	f.verdict = func(c task.Command) (task.Result, error) {
+		if c.Submit.Task.Name == "b" {
+			if tries++; tries == 1 {
+				return task.Result{Rejection: task.RejectedIDExists}, nil
+			}
+		}
+		return task.Result{ID: c.Submit.ID}, nil
+	}
+	s := serve(t, f)
+	b := s.send("POST", batchPath+"?atomic=true", `[{"name":"a","run":"true"},{"name":"b","run":"true"}]`).batch(t)
+	told := s.told()
+	if len(told) != 4 || b.Results[0].ID != told[2].Submit.ID || told[2].Submit.Together != 2 || told[3].Submit.ID == told[1].Submit.ID {
+		t.Errorf("%+v after %d commands", b, len(told))
+	}
+}
+
+func TestASubmissionNamesItsPredecessors(t *testing.T) {
+	s := serve(t, &fake{})
+	got := s.send("POST", "/tasks/submit?after=a&after=key/7&after_any=b", `{"run":"true"}`)
+	told := s.told()
+	if got.StatusCode != 200 || len(told) != 1 || cmp.Diff([]string{"a", "key/7"}, told[0].Submit.After) != "" || cmp.Diff([]string{"b"}, told[0].Submit.AfterAny) != "" {
+		t.Errorf("%d %s, commands %+v", got.StatusCode, got.body, told)
+	}
+	if got := s.send("POST", "/tasks/submit?after=a%20b", `{"run":"true"}`); got.StatusCode != 422 || !strings.Contains(got.body, `"field":"after"`) {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+}
