@@ -235,8 +235,10 @@ func TestSpotMachines(t *testing.T) {
 	}
 	ask(true, task.Resources{UseSpot: true, CPUs: "8"})
 	for i, mark := range [][2]string{
-		{"cloud.google.com/gke-spot", "true"}, {"eks.amazonaws.com/capacityType", "SPOT"},
-		{"kubernetes.azure.com/scalesetpriority", "spot"}, {"karpenter.sh/capacity-type", "spot"},
+		{"cloud.google.com/gke-spot", "true"},
+		{"eks.amazonaws.com/capacityType", "SPOT"},
+		{"kubernetes.azure.com/scalesetpriority", "spot"},
+		{"karpenter.sh/capacity-type", "spot"},
 	} {
 		small := tainted(newNode("small", "2", "8Gi", "0", mark[0], mark[1]), mark[0], mark[1], corev1.TaintEffectNoSchedule)
 		n.Put(Trim(small))

@@ -140,7 +140,7 @@ export class TaskList {
   }
 
   /** @param {string} id @returns {Row | undefined} a new task that is not shown yet */
-  coming(id) { return this.latest?.rows.slice(0, this.fresh).find((row) => row.id === id); }
+  coming(id) { return this.latest?.rows.slice(0, this.fresh).find((/** @type {Row} */ row) => row.id === id); }
 
   /** Adds a new task by its first event. @param {Event} e @returns {boolean} whether the list is complete with it */
   take(e) {
