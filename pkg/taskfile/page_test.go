@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	file "k8s-cli/pkg/taskfile/documents"
 )
 
 // page is the user documentation of task files.
@@ -97,8 +98,14 @@ func TestPageShowsFilesThatAreAccepted(t *testing.T) {
 		t.Fatalf("the page has %d examples", len(blocks))
 	}
 	for _, b := range blocks {
-		if _, _, err := Parse([]byte(b[1])); err != nil {
+		f, err := file.Split([]byte(b[1]))
+		if err != nil {
 			t.Errorf("%v:\n%s", err, b[1])
+		}
+		for _, text := range f.Tasks {
+			if _, _, err := Parse(text); err != nil {
+				t.Errorf("%v:\n%s", err, text)
+			}
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestSweep(t *testing.T) {
 	s := start(t)
 	ann := s.as(t, "ann")
 	ann.login(t)
-	ann.put(t, map[string]string{"task.yaml": "name: shard\n" + yaml("run", "echo rank $SKYPILOT_JOB_RANK of $SKYPILOT_NUM_JOBS\ntest $SKYPILOT_JOB_RANK != 1 || exit 7")})
+	ann.put(t, map[string]string{"task.yaml": "name: shard\n" + yaml("run", "echo rank $SKYPILOT_JOB_RANK of $SKYPILOT_NUM_JOBS\ntest \"${SKYPILOT_JOB_RANK:-0}\" != 1 || exit 7")})
 	ann.cli(t, "jobs", "submit", "-d", "task.yaml", "--num-jobs", "3", "--group", "shards").ok(t)
 	if got := ann.cli(t, "jobs", "wait", "--group", "shards"); got.code != 100 || !strings.Contains(got.out, "Group shards failed: 2 completed, 1 failed; first failure: ") {
 		t.Errorf("jobs wait: %+v", got)

@@ -325,7 +325,7 @@ func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) 
 	}
 	rank := map[task.Phase]int{task.Pending: 0, task.Running: 1, task.Completed: 2, task.Failed: 2, task.Stopped: 2}
 	switch {
-	case c.StopAll != nil && c.StopAll.Group != "" && c.StopAll.Group != was.Submit.Group:
+	case c.StopAll != nil && c.StopAll.Group != "" && c.StopAll.Group != was.Submit.Group && len(was.WaitsFor) == 0:
 		fail("task %s of group %q was stopped with group %q", was.Submit.ID, was.Submit.Group, c.StopAll.Group)
 	case is.Submit.Group != was.Submit.Group:
 		fail("task %s changed its group", was.Submit.ID)
