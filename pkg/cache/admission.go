@@ -335,7 +335,7 @@ func (a *admission) exceedsTotal() bool {
 // oldest returns the time since which the longest waiting task waits for its Jobs. Tasks that
 // a limit holds back do not count; ok is false if no other task waits. An admitted task waits
 // since its admission. Within a user's queue, tasks of one priority are in the order of
-// submission.
+// submission, so oldest looks at the first task of each priority.
 func (a *admission) oldest() (at time.Time, ok bool) {
 	earlier := func(t time.Time) {
 		if !ok || t.Before(at) {
@@ -350,7 +350,7 @@ func (a *admission) oldest() (at time.Time, ok bool) {
 	}
 	for user, line := range a.queue.userQueues {
 		for i := 0; i < len(line) && !a.isHeldBack(user) && !a.exceedsPerUser(user); {
-			earlier(line[i].record.CreatedAt)
+			earlier(line[i].record.WaitsSince())
 			priority := line[i].priority
 			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
 		}

@@ -79,7 +79,7 @@ func TestRefusals(t *testing.T) {
 		{"a tab", "resources:\n\tcpus: 2\nrun: x", broken, "the task file is not valid YAML: found character that cannot start any token (line 2)"},
 		{"a missing colon", "run: x\nenvs\nname: y", broken, "the task file is not valid YAML: could not find expected ':' (line 2)"},
 		{"an unknown anchor", "run: *x", broken, "the task file is not valid YAML: unknown anchor 'x' referenced"},
-		{"several documents", "run: x\n---\nrun: y", invalid, "several documents in one file form a pipeline (tasks that run one after the other), which is not supported; submit each task separately (line 2)"},
+		{"several documents", "run: x\n---\nrun: y", invalid, "several documents in one file form a pipeline (tasks that run one after the other); submit the file with 'k8s-cli jobs submit', or its tasks with POST /tasks/batch?atomic=true (line 2)"},
 		{"a document behind empty ones", "run: x" + strings.Repeat("\n---", 200) + "\nrun: y", invalid, "more than 100 documents in one file; submit each task separately"},
 		{"a tag of one's own", "run: !include x", invalid, `run: the YAML tag "!include" is not supported (line 1)`},
 		{"a tag on another kind", "run: x\nenvs: !!str {A: b}", invalid, "envs: the YAML tag !!str does not match its value (line 2)"},

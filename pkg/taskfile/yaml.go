@@ -48,8 +48,7 @@ func fromYAML(data []byte) (*node, error) {
 	case len(docs) == 0:
 		return nil, unreadable("the task file is empty")
 	case len(docs) > 1:
-		return nil, &fieldError{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]) +
-			", which is not supported; submit each task separately", docs[1].Line}
+		return nil, &fieldError{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]), docs[1].Line}
 	}
 	b := yamlBuilder{}
 	return b.value(docs[0].Content[0], 0)
@@ -116,15 +115,15 @@ func documents(data []byte) (docs []*yaml.Node, err error) {
 	return docs, nil
 }
 
-// feature returns the SkyPilot feature that several documents in one file mean, which
-// depends on the first document.
+// feature returns the SkyPilot feature that several documents in one file mean, and what the
+// user can do. The feature depends on the first document.
 func feature(first *yaml.Node) string {
 	for i := 0; i+1 < len(first.Content) && first.Kind == yaml.MappingNode; i += 2 {
 		if first.Content[i].Value == "execution" && first.Content[i+1].Value == "parallel" {
-			return "a job group (tasks that run in parallel)"
+			return "a job group (tasks that run in parallel), which is not supported; submit each task separately"
 		}
 	}
-	return "a pipeline (tasks that run one after the other)"
+	return "a pipeline (tasks that run one after the other); submit the file with 'k8s-cli jobs submit', or its tasks with POST /tasks/batch?atomic=true"
 }
 
 var (

@@ -158,6 +158,15 @@ func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
 // Waits reports whether the task waits for other tasks, and therefore may not be admitted.
 func (t *CompactRecord) Waits() bool { return t.full != nil && len(t.full.WaitsFor) > 0 }
 
+// WaitsSince returns when a task that is not admitted began to wait for its admission: the time
+// of its submission, or of the end of the tasks that it comes after.
+func (t *CompactRecord) WaitsSince() time.Time {
+	if t.full != nil && len(t.full.Submit.After)+len(t.full.Submit.AfterAny) > 0 {
+		return t.updatedAt
+	}
+	return t.CreatedAt
+}
+
 // Reason returns why the task failed or is blocked.
 func (t *CompactRecord) Reason() string { return t.reason }
 
