@@ -82,40 +82,56 @@ func (l *limits) isLimited() bool {
 	return l.most.Active > 0 || l.most.Waiting > 0 || l.most.SubmitRate > 0
 }
 
-// reserve reserves a submission for a user. The caller calls release after the log has
-// stored or rejected the submission. The error is of kind task.ErrTooMany. A repeated
-// request with the same key does not count against the limits.
-func (l *limits) reserve(user, key string) error {
+// reserve reserves submissions for a user, all or none; keys holds the key of each submission,
+// which may be empty. The caller calls release after the log has stored or rejected the
+// submissions. The error is of kind task.ErrTooMany, or task.ErrTooLarge if the limits never
+// allow so many submissions at once. A repeated request with the same key does not count
+// against the limits.
+func (l *limits) reserve(user string, keys ...string) error {
 	if !l.isLimited() {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.usageOf(user)
-	if err := l.checkCapacity(user, key, a); err != nil {
+	submissions := 0
+	for _, key := range keys {
+		if key == "" || !l.reader.Submitted(user, key) {
+			submissions++
+		}
+	}
+	if err := l.checkCapacity(user, submissions, a); err != nil {
 		return err
 	}
-	a.submits++
+	a.submits += len(keys)
 	return nil
 }
 
-func (l *limits) checkCapacity(user, key string, a *userUsage) error {
-	if key != "" && l.reader.Submitted(user, key) {
+func (l *limits) checkCapacity(user string, submissions int, a *userUsage) error {
+	if submissions == 0 {
 		return nil
+	}
+	for _, limit := range []struct {
+		flag string
+		most int
+	}{{"--max-active-tasks", l.most.Active}, {"--max-waiting-tasks", l.most.Waiting}, {"--submit-burst", l.most.SubmitBurst}} {
+		if limit.most > 0 && submissions > limit.most {
+			return task.Error(task.ErrTooLarge, fmt.Sprintf("%d tasks that are accepted together exceed the limit per user of %d (%s); submit fewer tasks together", submissions, limit.most, limit.flag))
+		}
 	}
 	if l.most.Active > 0 || l.most.Waiting > 0 {
 		has := l.reader.Usage(user)
-		if most := l.most.Active; most > 0 && has.Active+a.submits >= most {
+		if most := l.most.Active; most > 0 && has.Active+a.submits+submissions > most {
 			return task.ErrLimit(afterActive, "you have %d active tasks, and the limit per user is %d (--max-active-tasks); nothing was stored, wait until tasks end or stop some", has.Active, most)
 		}
-		if most := l.most.Waiting; most > 0 && has.Waiting+a.submits >= most {
+		if most := l.most.Waiting; most > 0 && has.Waiting+a.submits+submissions > most {
 			return task.ErrLimit(afterWaiting, "you have %d tasks without Jobs, and the limit per user is %d (--max-waiting-tasks); nothing was stored, try again later", has.Waiting, most)
 		}
 	}
 	if a.rate == nil {
 		return nil
 	}
-	slot := a.rate.Reserve()
+	slot := a.rate.ReserveN(time.Now(), submissions)
 	if wait := slot.Delay(); wait > 0 {
 		slot.Cancel()
 		return task.ErrLimit(wait, "you submit more than %g tasks per second, the limit per user (--submit-rate, bursts of up to %d); nothing was stored, try again later", l.most.SubmitRate, l.most.SubmitBurst)
@@ -123,14 +139,14 @@ func (l *limits) checkCapacity(user, key string, a *userUsage) error {
 	return nil
 }
 
-// release ends a reservation of reserve.
-func (l *limits) release(user string) {
+// release ends a reservation of this many submissions.
+func (l *limits) release(user string, submissions int) {
 	if !l.isLimited() {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.usageOf(user).submits--
+	l.usageOf(user).submits -= submissions
 }
 
 // upload reserves size bytes for an archive of a user until the caller calls stored. If

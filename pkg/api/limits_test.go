@@ -200,7 +200,7 @@ func TestUsageIsForgotten(t *testing.T) {
 		if err := l.reserve(user, ""); err != nil {
 			t.Fatal(err)
 		}
-		l.release(user)
+		l.release(user, 1)
 	}
 	if len(l.users) > maxTracked {
 		t.Errorf("there are %d accounts", len(l.users))

@@ -35,6 +35,7 @@ type submitter struct {
 type origin struct {
 	user, key, group string
 	after, afterAny  []string // ids or keys of the tasks that must complete or end first
+	together         bool     // the caller reserves the submission, see submitTogether
 }
 
 // submit checks one task and appends the task to the log. warnings are the warnings of the
@@ -44,7 +45,7 @@ func (s *submitter) submit(ctx context.Context, from origin, t task.Spec, warnin
 	if err != nil {
 		return task.Submitted{}, err
 	}
-	defer s.limits.release(from.user)
+	defer s.limits.release(from.user, 1)
 	sub.submit.Trace = trace.Traceparent(ctx)
 	result, err := appendWithFreshID(ctx, s.log, func() (task.Command, error) { return s.withNewID(sub) })
 	if err != nil {
@@ -63,8 +64,8 @@ func (s *submission) accepted(v task.Result) task.Submitted {
 	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
 }
 
-// prepare makes all checks that do not need the log. The task counts against the limits of
-// the user until the caller calls release.
+// prepare makes all checks that do not need the log. Unless from is together with others, the
+// task counts against the limits of the user until the caller calls release.
 func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submission, error) {
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
@@ -75,8 +76,10 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 	if err := s.policy.Check(t); err != nil {
 		return nil, err
 	}
-	if err := s.limits.reserve(from.user, from.key); err != nil {
-		return nil, err
+	if !from.together {
+		if err := s.limits.reserve(from.user, from.key); err != nil {
+			return nil, err
+		}
 	}
 	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group, After: from.after, AfterAny: from.afterAny}
 	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)

@@ -45,7 +45,7 @@ func (h *taskHandler) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := h.submitter.submit(c.UserContext(), origin{user, key, group, after, afterAny}, t, warnings)
+	answer, err := h.submitter.submit(c.UserContext(), origin{user: user, key: key, group: group, after: after, afterAny: afterAny}, t, warnings)
 	if err != nil {
 		return err
 	}

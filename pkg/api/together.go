@@ -69,18 +69,21 @@ func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte)
 	return c.JSON(batch)
 }
 
-// submitTogether submits all tasks, or none. The error names the number of the task that is
-// wrong, from 0. A task may come after other tasks of the batch, in any order.
+// errOfTask returns an error about the task with an index in the batch, which the message
+// counts from 1.
+func errOfTask(i int, err error) error { return fmt.Errorf("task %d: %w", i+1, err) }
+
+// submitTogether submits all tasks, or none. The error names the first task that is wrong. A task may come after other tasks of the batch, in any order.
 func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]byte) ([]task.Submitted, error) {
 	if windowEnd(texts, 0) < len(texts) {
-		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the tasks have more than %d bytes together; with %s=true, a batch must fit one entry of the log", windowBytes, atomicParam))
+		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("with %s=true, a batch must fit one entry of the log, about 900 KB; submit fewer or smaller tasks", atomicParam))
 	}
 	subs, errs := make([]*submission, len(texts)), make([]error, len(texts))
+	from.together = true
 	s.prepareAll(window{from, 0, texts}, subs, errs)
 	keys, after := make([]string, len(subs)), make([][]string, len(subs))
 	for i, sub := range subs {
 		if sub != nil {
-			defer s.limits.release(from.user)
 			sub.submit.Trace = trace.Traceparent(ctx)
 			keys[i] = sub.submit.Key
 			after[i] = append(append(after[i], sub.submit.After...), sub.submit.AfterAny...)
@@ -88,7 +91,7 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 	}
 	for i, err := range errs {
 		if err != nil {
-			return nil, fmt.Errorf("task %d: %w", i, err)
+			return nil, errOfTask(i, err)
 		}
 	}
 	order, err := items.Order(keys, after)
@@ -98,6 +101,10 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 	if err := s.log.CheckCapacity(); err != nil || len(order) == 0 {
 		return nil, err
 	}
+	if err := s.limits.reserve(from.user, keys...); err != nil {
+		return nil, err
+	}
+	defer s.limits.release(from.user, len(keys))
 	for {
 		all, err := s.appendTogether(ctx, subs, order)
 		if !errors.Is(err, errTaken) {
@@ -112,7 +119,7 @@ func (s *submitter) appendTogether(ctx context.Context, subs []*submission, orde
 	for n, i := range order {
 		var err error
 		if commands[n], err = s.withNewID(subs[i]); err != nil {
-			return nil, fmt.Errorf("task %d: %w", i, err)
+			return nil, errOfTask(i, err)
 		}
 	}
 	commands[0].Submit.Together = len(order)
@@ -125,7 +132,7 @@ func (s *submitter) appendTogether(ctx context.Context, subs []*submission, orde
 		switch err := errorOfResult(results[n]); {
 		case results[n].Rejection == task.RejectedTogether: // another task is the reason
 		case err != nil:
-			return nil, fmt.Errorf("task %d: %w", i, err)
+			return nil, errOfTask(i, err)
 		default:
 			all[i] = subs[i].accepted(results[n])
 		}

@@ -44,9 +44,9 @@ func TestAnAtomicBatchWithAnErrorStoresNothing(t *testing.T) {
 		code       int
 		want       string
 	}{
-		{"a wrong task", `[{"run":"true"},{"run":"true","cpus":1}]`, 422, `"detail":"task 1: cpus: unknown field`},
-		{"a wrong name", `[{"run":"true"},{"run":"true","after":["a b"]}]`, 422, `"detail":"task 1: after: must be one word`},
-		{"no list of names", `[{"run":"true","after":"a"}]`, 422, `"detail":"task 0: after: is not a list of strings`},
+		{"a wrong task", `[{"run":"true"},{"run":"true","cpus":1}]`, 422, `"detail":"task 2: cpus: unknown field`},
+		{"a wrong name", `[{"run":"true"},{"run":"true","after":["a b"]}]`, 422, `"detail":"task 2: after: must be one word`},
+		{"no list of names", `[{"run":"true","after":"a"}]`, 422, `"detail":"task 1: after: is not a list of strings`},
 		{"a circle", `[{"run":"true","idempotency_key":"a","after":["b"]},{"run":"true","idempotency_key":"b","after":["a"]}]`, 422, `after: the tasks \"a\", \"b\" wait for each other in a circle`},
 		{"too many names", `[{"run":"true","after":[` + strings.TrimSuffix(strings.Repeat(`"a",`, maxPredecessors+1), ",") + `]}]`, 422, "after: 257 tasks exceed the limit of 256"},
 		{"too large", `[` + strings.TrimSuffix(strings.Repeat(`{"run":"`+strings.Repeat("x", 100<<10)+`"},`, 42), ",") + `]`, 413, "must fit one entry of the log"},
@@ -71,8 +71,8 @@ func TestRejectionsOfAnAtomicBatch(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"an unknown predecessor", task.Result{Rejection: task.RejectedPredecessor, Missing: "gone"}, 422, `"detail":"task 1: after: you have no task with the id or the idempotency key \"gone\"`},
-		{"a used key", task.Result{Rejection: task.RejectedKeyReuse, ID: "old"}, 409, `"detail":"task 1: Idempotency-Key: the key was already used`},
+		{"an unknown predecessor", task.Result{Rejection: task.RejectedPredecessor, Missing: "gone"}, 422, `"detail":"task 2: after: you have no task with the id or the idempotency key \"gone\"`},
+		{"a used key", task.Result{Rejection: task.RejectedKeyReuse, ID: "old"}, 409, `"detail":"task 2: Idempotency-Key: the key was already used`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &fake{}
@@ -118,5 +118,40 @@ func TestASubmissionNamesItsPredecessors(t *testing.T) {
 	}
 	if got := s.send("POST", "/tasks/submit?after=a%20b", `{"run":"true"}`); got.StatusCode != 422 || !strings.Contains(got.body, `"field":"after"`) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+}
+
+func TestAnAtomicBatchTakesItsLimitsInOneStep(t *testing.T) {
+	pipeline := `[{"run":"true"},{"run":"true"}]`
+	for _, tt := range []struct {
+		name   string
+		limits task.UserLimits
+		active int
+		code   int
+		want   string
+	}{
+		{"more than ever", task.UserLimits{Active: 1}, 0, 413, "2 tasks that are accepted together exceed the limit per user of 1 (--max-active-tasks)"},
+		{"more than at present", task.UserLimits{Active: 3}, 2, 429, "you have 2 active tasks"},
+		{"as many as are left", task.UserLimits{Active: 4}, 2, 200, ""},
+		{"more than a burst", task.UserLimits{SubmitRate: 1, SubmitBurst: 1}, 0, 413, "(--submit-burst)"},
+		{"a burst", task.UserLimits{SubmitRate: 0.001, SubmitBurst: 2}, 0, 200, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, usage := limited(t, tt.limits)
+			usage.has.Active = tt.active
+			got := s.send("POST", batchPath+"?atomic=true", pipeline)
+			if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) {
+				t.Errorf("%d %s", got.StatusCode, got.body)
+			}
+		})
+	}
+	s, _ := limited(t, task.UserLimits{SubmitRate: 0.001, SubmitBurst: 3})
+	for i, want := range []int{200, 429, 429} {
+		if got := s.send("POST", batchPath+"?atomic=true", pipeline); got.StatusCode != want {
+			t.Errorf("batch %d: %d %s", i, got.StatusCode, got.body)
+		}
+	}
+	if got := s.send("POST", "/tasks/submit", `{"run":"true"}`); got.StatusCode != 200 {
+		t.Errorf("the refused batches used up the rate: %d %s", got.StatusCode, got.body)
 	}
 }

@@ -350,7 +350,11 @@ func (a *admission) oldest() (at time.Time, ok bool) {
 	}
 	for user, line := range a.queue.userQueues {
 		for i := 0; i < len(line) && !a.isHeldBack(user) && !a.exceedsPerUser(user); {
-			earlier(line[i].record.WaitsSince())
+			since, later := line[i].record.WaitsSince()
+			if earlier(since); later { // tasks behind this one may have waited longer
+				i++
+				continue
+			}
 			priority := line[i].priority
 			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
 		}

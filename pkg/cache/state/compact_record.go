@@ -159,12 +159,12 @@ func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
 func (t *CompactRecord) Waits() bool { return t.full != nil && len(t.full.WaitsFor) > 0 }
 
 // WaitsSince returns when a task that is not admitted began to wait for its admission: the time
-// of its submission, or of the end of the tasks that it comes after.
-func (t *CompactRecord) WaitsSince() time.Time {
+// of its submission, or, if later is true, of the end of the tasks that it comes after.
+func (t *CompactRecord) WaitsSince() (since time.Time, later bool) {
 	if t.full != nil && len(t.full.Submit.After)+len(t.full.Submit.AfterAny) > 0 {
-		return t.updatedAt
+		return t.updatedAt, true
 	}
-	return t.CreatedAt
+	return t.CreatedAt, false
 }
 
 // Reason returns why the task failed or is blocked.

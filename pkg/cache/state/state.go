@@ -39,6 +39,8 @@ type State struct {
 	last   task.EventID // id of the last event
 	events []task.Event // events of the entry that is being folded
 	ripple []task.Key   // keys of the successors that the present command changed
+
+	endings []string // ids of the tasks that the present command ended and whose successors wait, see advance
 }
 
 // A writer is remembered by its last entry, which the writer may send again.
@@ -173,7 +175,7 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 		result, changed := s.command(c, raw)
 		r.Results = append(r.Results, result)
 		r.Changed = append(append(r.Changed, changed...), s.ripple...)
-		s.ripple = s.ripple[:0]
+		s.ripple = nil
 	}
 	r.Events, s.events = s.events, nil
 	return r, wantsSnapshot

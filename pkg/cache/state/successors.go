@@ -96,8 +96,20 @@ func (s *State) unlink(id string) {
 }
 
 // advance lets the successors of a task that is over go on, or ends the successors that need
-// the task to complete.
+// the task to complete. The ends of successors are handled in the loop and not by recursion,
+// because a chain may be very long.
 func (s *State) advance(id string) {
+	s.endings = append(s.endings, id)
+	if len(s.endings) > 1 {
+		return // the call that runs the loop handles this end too
+	}
+	for i := 0; i < len(s.endings); i++ {
+		s.advanceSuccessors(s.endings[i])
+	}
+	s.endings = nil
+}
+
+func (s *State) advanceSuccessors(id string) {
 	ended := s.Tasks[id]
 	all := s.successors[id]
 	delete(s.successors, id)

@@ -3,7 +3,9 @@ package state
 import (
 	"bytes"
 	"reflect"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -236,5 +238,32 @@ func TestAChainGoesOnAfterASnapshot(t *testing.T) {
 	}
 	if w.Snapshot().Hash() != again.Snapshot().Hash() {
 		t.Error("the state differs after a snapshot")
+	}
+}
+
+// A pod of this release must stop at a command of a newer release, also behind the first of
+// several submissions together.
+func TestAnUnknownSubmissionTogetherStopsTheFold(t *testing.T) {
+	w := newTestState(t)
+	first := submit("ann", "1")
+	first.Submit.Together = 2
+	e := entry(w.Seq+1, "writer", 1, first)
+	e.Commands = append(e.Commands, []byte(`{"submit":{"id":"2","user":"ann","task":{"run":"true"},"image":"i","new":1}}`))
+	if r := w.Fold(e); r.Unknown == nil {
+		t.Errorf("the fold went on: %+v", r)
+	}
+}
+
+func TestALongChainEndsWithItsFirstTask(t *testing.T) {
+	const length = 20_000
+	w := newTestState(t, submit("ann", "0"))
+	for i := 1; i < length; i++ {
+		w.fold(comesAfter("ann", strconv.Itoa(i), strconv.Itoa(i-1)))
+	}
+	old := debug.SetMaxStack(1 << 20)
+	defer debug.SetMaxStack(old)
+	_, changed := w.fold(stop("ann", "0"))
+	if len(changed) != length || w.phases("1", strconv.Itoa(length-1)) != "failed failed" {
+		t.Errorf("%d tasks changed; the last one is %s", len(changed), w.phases(strconv.Itoa(length-1)))
 	}
 }

@@ -16,7 +16,10 @@ func (s *State) rejectTogether(first task.Command, commands []json.RawMessage) [
 	together := map[string]string{}
 	for i, raw := range commands {
 		c, err := task.DecodeCommand(raw)
-		if err != nil || c.Submit == nil { // no server writes such an entry, but the fold must not fail
+		if err != nil {
+			return nil // the caller reports the unknown command
+		}
+		if c.Submit == nil { // no server writes such an entry, but the fold must not fail
 			return rejectedTogether(commands, i, task.Result{Rejection: task.RejectedUnknownWriter})
 		}
 		result, _ := s.check(*c.Submit, bodyOf(c.Submit.Key, *c.Submit), together)

@@ -83,8 +83,8 @@ func (g Group) Over() int {
 }
 
 // Status returns the status of a group from the numbers of its tasks: pending until a task begins
-// to run, and running until all tasks are over. Then the status is failed if a task failed, or
-// else stopped if a task was stopped, or else completed.
+// to run or ends, and running until all tasks are over. Then the status is failed if a task
+// failed, or else stopped if a task was stopped, or else completed.
 func Status(n overview.Counts) task.Phase {
 	active := n[task.Pending] + n[task.Running]
 	over := n[task.Completed] + n[task.Failed] + n[task.Stopped]

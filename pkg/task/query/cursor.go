@@ -107,9 +107,10 @@ func appendSet[T ~string](b []byte, all []T) []byte {
 	return append(b, ' ')
 }
 
-// CacheKey returns equal texts for requests with the same response.
+// CacheKey returns equal texts for requests with the same response, including the parameters
+// of the next page.
 func (l List) CacheKey() string {
-	b := l.identity()
+	b := strconv.AppendBool(append(strconv.AppendQuote(append(l.identity(), ' '), l.User), ' '), l.AllUsers)
 	for _, number := range []int64{l.From.UnixNano(), int64(l.Limit), int64(l.Offset)} {
 		b = strconv.AppendInt(append(b, ' '), number, 10)
 	}
