@@ -113,6 +113,7 @@ func TestPausedAndTakenOver(t *testing.T) {
 		s.next = func() *server { s.asleep(first); return second() }
 		s.run()
 		s.finish(first, point)
+		s.awaitLeading(second())
 		s.wake(first)
 		s.afterwards()
 		if n := strings.Count(first.Said(), "Successfully acquired lease"); n > 1 && step == crash.RenewLease {

@@ -343,6 +343,15 @@ func (s *scenario) asleep(one *server) {
 	eventually(s.t, "the server sleeps", one.isStopped)
 }
 
+// awaitLeading waits until a server leads: a server that is continued before another one leads
+// goes on as the leader.
+func (s *scenario) awaitLeading(one *server) {
+	s.t.Helper()
+	eventually(s.t, "the other server leads", func() (string, bool) {
+		return one.Said(), strings.Contains(one.Said(), `msg="leading: this pod runs the controller"`)
+	})
+}
+
 // wake continues a stopped server and waits until the server has noticed that it no longer
 // leads, so that what it had begun is finished.
 func (s *scenario) wake(one *server) {
