@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/documents"
@@ -20,18 +19,11 @@ func (s *submitter) readPipeline(file string, f documents.File, o taskfile.Overr
 	jobs := make([]job, len(f.Tasks))
 	for i, data := range f.Tasks {
 		called := partOf(file, i)
-		j := job{about: called + ": ", chained: true}
-		if s.options.dryRun {
-			j.report = show.NewReport(called, taskfile.Check(data, o))
-		}
-		var err error
-		if j.task, j.warnings, err = taskfile.ParseWith(data, o); err != nil && s.options.dryRun {
-			show.Findings(s.ErrOut, s.ErrStyle, j.report)
-			return nil, exit.Silent(exit.Failure)
-		}
+		j, err := s.parse(called, data, o)
 		if err != nil {
-			return nil, fmt.Errorf("%s%w", j.about, err)
+			return nil, err
 		}
+		j.about, j.chained = called+": ", true
 		jobs[i] = j
 	}
 	s.pipeline = f.Name

@@ -263,24 +263,17 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 	envs := overrides.Envs
 	jobs := make([]job, len(points))
 	for i, p := range points {
-		j := job{point: p.Text}
 		overrides.Envs = maps.Clone(envs)
 		maps.Copy(overrides.Envs, p.Envs)
 		maps.Copy(overrides.Envs, p.Rank)
-		if s.options.dryRun {
-			j.report = show.NewReport(j.called(file), taskfile.Check(data, overrides))
+		called := nameAt(file, p)
+		if jobs[i], err = s.parse(called, data, overrides); err != nil {
+			return nil, err
 		}
-		if j.task, j.warnings, err = taskfile.ParseWith(data, overrides); err != nil && s.options.dryRun {
-			show.Findings(s.ErrOut, s.ErrStyle, j.report)
-			return nil, exit.Silent(exit.Failure)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", j.called(file), err)
-		}
+		jobs[i].point = p.Text
 		if several {
-			j.about = j.called(file) + ": "
+			jobs[i].about = called + ": "
 		}
-		jobs[i] = j
 	}
 	s.remarkOnGrid(file, data, points)
 	return jobs, nil
@@ -296,12 +289,27 @@ func (s *submitter) remarkOnGrid(file string, data []byte, points []grid.Point) 
 	}
 }
 
-// called returns the name of the job in messages: its file and its point of the grid.
-func (j job) called(file string) string {
-	if j.point == "" {
+// parse returns the job of one task. called is the name of the task in messages.
+func (s *submitter) parse(called string, data []byte, o taskfile.Overrides) (j job, err error) {
+	if s.options.dryRun {
+		j.report = show.NewReport(called, taskfile.Check(data, o))
+	}
+	switch j.task, j.warnings, err = taskfile.ParseWith(data, o); {
+	case err == nil:
+		return j, nil
+	case s.options.dryRun:
+		show.Findings(s.ErrOut, s.ErrStyle, j.report)
+		return j, exit.Silent(exit.Failure)
+	}
+	return j, fmt.Errorf("%s: %w", called, err)
+}
+
+// nameAt returns the name of a task in messages: its file and its point of the grid.
+func nameAt(file string, p grid.Point) string {
+	if p.Text == "" {
 		return display(file)
 	}
-	return display(file) + " with " + j.point
+	return display(file) + " with " + p.Text
 }
 
 func display(file string) string {

@@ -61,12 +61,9 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 		got, err := u.submit(ctx, jobs[0])
 		return []submitResult{{got, err}}, nil
 	}
-	all := make([]client.Item, len(jobs))
-	for i, j := range jobs {
-		if err := u.upload(ctx, j.task); err != nil {
-			return nil, about(j.about, err)
-		}
-		all[i] = client.Item{Spec: j.task, Group: j.group}
+	all, err := u.uploadAll(ctx, jobs)
+	if err != nil {
+		return nil, err
 	}
 	results, err := u.client.SubmitItems(ctx, all)
 	answers := make([]submitResult, len(results))
@@ -86,20 +83,15 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 // submitChain submits tasks that run one after the other, all or none. If the server has deleted
 // an upload since the check, submitChain uploads the files again and repeats the request once.
 func (u *uploader) submitChain(ctx context.Context, jobs []job) ([]submitResult, error) {
-	items := make([]client.Item, len(jobs))
-	for i, j := range jobs {
-		if err := u.upload(ctx, j.task); err != nil {
-			return nil, about(j.about, err)
-		}
-		items[i] = client.Item{Spec: j.task, Group: j.group}
+	items, err := u.uploadAll(ctx, jobs)
+	if err != nil {
+		return nil, err
 	}
 	results, err := u.client.SubmitChain(ctx, items)
 	if errors.Is(err, task.ErrConflict) && len(u.packed) > 0 {
 		clear(u.sent)
-		for _, j := range jobs {
-			if err := u.upload(ctx, j.task); err != nil {
-				return nil, about(j.about, err)
-			}
+		if _, err := u.uploadAll(ctx, jobs); err != nil {
+			return nil, err
 		}
 		results, err = u.client.SubmitChain(ctx, items)
 	}
@@ -108,6 +100,18 @@ func (u *uploader) submitChain(ctx context.Context, jobs []job) ([]submitResult,
 		answers[i].Submitted = task.NewSubmitted(r.ID, r.Warnings)
 	}
 	return answers, err
+}
+
+// uploadAll uploads the files of jobs and returns one item of a batch for each job.
+func (u *uploader) uploadAll(ctx context.Context, jobs []job) ([]client.Item, error) {
+	items := make([]client.Item, len(jobs))
+	for i, j := range jobs {
+		if err := u.upload(ctx, j.task); err != nil {
+			return nil, about(j.about, err)
+		}
+		items[i] = client.Item{Spec: j.task, Group: j.group}
+	}
+	return items, nil
 }
 
 // submit submits a task, whose files must be packed. If the server has deleted an upload

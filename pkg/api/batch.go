@@ -78,7 +78,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	atomic, err := atomicOf(c)
+	atomic, err := flag(c, atomicParam)
 	if err != nil {
 		return err
 	}
@@ -98,13 +98,18 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	for i, err := range errs {
 		if err == nil {
 			batch.Submitted++
-			batch.Results[i] = task.BatchResult{ID: all[i].ID, Status: all[i].Status, Message: all[i].Message, Warnings: all[i].Warnings}
+			batch.Results[i] = acceptedItem(all[i])
 			continue
 		}
 		batch.Failed++
 		batch.Results[i] = h.errors.batchResult(c, err)
 	}
 	return c.JSON(batch)
+}
+
+// acceptedItem returns the result of a task of a batch that the server has accepted.
+func acceptedItem(s task.Submitted) task.BatchResult {
+	return task.BatchResult{ID: s.ID, Status: s.Status, Message: s.Message, Warnings: s.Warnings}
 }
 
 // submitAll submits each task of a batch separately and clears items to free memory.

@@ -131,7 +131,7 @@ func (a *callers) everyUser(c *fiber.Ctx) bool {
 // allUsers returns the query parameter all_users. If the server has administrators, only
 // administrators may set the parameter.
 func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
-	all, err := flag(c, "all_users", false)
+	all, err := flag(c, "all_users")
 	if err == nil && all && !a.everyUser(c) {
 		return false, errAllUsers
 	}

@@ -82,4 +82,4 @@ func contentType(c *fiber.Ctx) (string, error) {
 }
 
 // flag returns a boolean query parameter, or absent if the parameter is missing.
-func flag(c *fiber.Ctx, name string, absent bool) (bool, error) { return params.Bool(c, name, absent) }
+func flag(c *fiber.Ctx, name string) (bool, error) { return params.Bool(c, name, false) }

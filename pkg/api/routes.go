@@ -109,7 +109,7 @@ func (s *Server) addSessions(who *callers, audit *auditor) {
 		return sessions.Begin(c)
 	}))
 	s.app.Delete("/session", who.authenticated(audit.withAudit("end session", func(c *fiber.Ctx, _ string) error {
-		all, err := flag(c, "all", false)
+		all, err := flag(c, "all")
 		if err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func errorOfResult(v task.Result) error {
 	case task.RejectedKeyReuse:
 		return task.Error(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, v.ID))
 	case task.RejectedPredecessor:
-		return task.Error(task.ErrInvalid, fmt.Sprintf("after: you have no task with the id or the idempotency key %s, or it has left the history; name a task of GET /tasks", task.Quote(v.Missing)))
+		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: you have no task with the id or the idempotency key %s, or it has left the history; name a task of GET /tasks", v.Field, task.Quote(v.Missing)))
 	case task.RejectedMissingUploads:
 		return task.Error(problem.UploadMissing, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
 	}

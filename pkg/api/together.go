@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,18 +19,6 @@ const (
 	maxPredecessors = 256 // of one task
 )
 
-// atomicOf reports whether the server must accept all tasks of a batch or none.
-func atomicOf(c *fiber.Ctx) (bool, error) {
-	switch value := c.Query(atomicParam); value {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	default:
-		return false, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is neither true nor false", atomicParam, value))
-	}
-}
-
 // predecessorsOf returns the tasks that the query parameters name.
 func predecessorsOf(c *fiber.Ctx) (after, afterAny []string, err error) {
 	read := func(name string) (all []string) {
@@ -43,17 +32,19 @@ func predecessorsOf(c *fiber.Ctx) (after, afterAny []string, err error) {
 
 // predecessors checks the names of the tasks that a task comes after.
 func predecessors(after, afterAny []string) ([]string, []string, error) {
-	for field, names := range map[string][]string{taskfile.ItemAfter: after, taskfile.ItemAfterAny: afterAny} {
-		if len(names) > maxPredecessors {
-			return nil, nil, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %d tasks exceed the limit of %d", field, len(names), maxPredecessors))
-		}
-		for _, name := range names {
-			if err := checkKey(field, name); err != nil {
-				return nil, nil, err
-			}
+	return after, afterAny, cmp.Or(checkPredecessors(taskfile.ItemAfter, after), checkPredecessors(taskfile.ItemAfterAny, afterAny))
+}
+
+func checkPredecessors(field string, names []string) error {
+	if len(names) > maxPredecessors {
+		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: %d tasks exceed the limit of %d", field, len(names), maxPredecessors))
+	}
+	for _, name := range names {
+		if err := checkKey(field, name); err != nil {
+			return err
 		}
 	}
-	return after, afterAny, nil
+	return nil
 }
 
 // submitTogether answers a batch of which the server accepts all tasks or none.
@@ -64,7 +55,7 @@ func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte)
 	}
 	batch := task.Batch{Submitted: len(all), Results: make([]task.BatchResult, len(all))}
 	for i, one := range all {
-		batch.Results[i] = task.BatchResult{ID: one.ID, Status: one.Status, Message: one.Message, Warnings: one.Warnings}
+		batch.Results[i] = acceptedItem(one)
 	}
 	return c.JSON(batch)
 }
@@ -73,7 +64,8 @@ func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte)
 // counts from 1.
 func errOfTask(i int, err error) error { return fmt.Errorf("task %d: %w", i+1, err) }
 
-// submitTogether submits all tasks, or none. The error names the first task that is wrong. A task may come after other tasks of the batch, in any order.
+// submitTogether submits all tasks, or none. The error names the first task that is wrong. A
+// task may come after other tasks of the batch, in any order.
 func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]byte) ([]task.Submitted, error) {
 	if windowEnd(texts, 0) < len(texts) {
 		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("with %s=true, a batch must fit one entry of the log, about 900 KB; submit fewer or smaller tasks", atomicParam))

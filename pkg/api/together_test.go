@@ -71,7 +71,7 @@ func TestRejectionsOfAnAtomicBatch(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"an unknown predecessor", task.Result{Rejection: task.RejectedPredecessor, Missing: "gone"}, 422, `"detail":"task 2: after: you have no task with the id or the idempotency key \"gone\"`},
+		{"an unknown predecessor", task.Result{Rejection: task.RejectedPredecessor, Field: "after_any", Missing: "gone"}, 422, `"detail":"task 2: after_any: you have no task with the id or the idempotency key \"gone\"`},
 		{"a used key", task.Result{Rejection: task.RejectedKeyReuse, ID: "old"}, 409, `"detail":"task 2: Idempotency-Key: the key was already used`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 
 func (h *volumeHandler) deleteVolume(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	force, err := flag(c, "force", false)
+	force, err := flag(c, "force")
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ type Result struct {
 	Rejection Rejection `json:"refusal,omitempty"`  // empty if the command took effect
 	Tasks     []string  `json:"tasks,omitempty"`    // for RejectedInUse: ids of the tasks that use the volume
 	Sums      []string  `json:"sums,omitempty"`     // for RejectedMissingUploads: SHA-256 of the missing uploads
-	Missing   string    `json:"missing,omitempty"`  // for RejectedPredecessor: the id or key
+	Field     string    `json:"field,omitempty"`    // for RejectedPredecessor: after or after_any
+	Missing   string    `json:"missing,omitempty"`  // for RejectedPredecessor: the id or key in Field
 }
 
 // A Rejection is the reason why a command or a fact had no effect.

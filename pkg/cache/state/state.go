@@ -36,9 +36,9 @@ type State struct {
 	order       uint64 // number of submissions and creations so far
 	historySize int    // number of tasks in the history, see CompactRecord.InHistory
 
-	last   task.EventID // id of the last event
-	events []task.Event // events of the entry that is being folded
-	ripple []task.Key   // keys of the successors that the present command changed
+	last        task.EventID // id of the last event
+	events      []task.Event // events of the entry that is being folded
+	alsoChanged []task.Key   // keys of the successors that the present command changed
 
 	endings []string // ids of the tasks that the present command ended and whose successors wait, see advance
 }
@@ -174,8 +174,8 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 		}
 		result, changed := s.command(c, raw)
 		r.Results = append(r.Results, result)
-		r.Changed = append(append(r.Changed, changed...), s.ripple...)
-		s.ripple = nil
+		r.Changed = append(append(r.Changed, changed...), s.alsoChanged...)
+		s.alsoChanged = nil
 	}
 	r.Events, s.events = s.events, nil
 	return r, wantsSnapshot

@@ -28,19 +28,13 @@ func (s *State) follow(r *task.Record) {
 		return
 	}
 	var waits []task.Predecessor
-	for _, any := range []bool{false, true} {
-		refs := r.Submit.After
-		if any {
-			refs = r.Submit.AfterAny
-		}
-		for _, ref := range refs {
-			before := s.find(r.Submit.User, ref)
-			if !before.Phase().Over() {
-				waits = append(waits, task.Predecessor{ID: before.ID, Any: any})
-			} else if !any && before.Phase() != task.Completed {
-				s.failDependency(r, before)
-				return
-			}
+	for i, ref := range slices.Concat(r.Submit.After, r.Submit.AfterAny) {
+		before, anyEnd := s.find(r.Submit.User, ref), i >= len(r.Submit.After)
+		if !before.Phase().Over() {
+			waits = append(waits, task.Predecessor{ID: before.ID, Any: anyEnd})
+		} else if !anyEnd && before.Phase() != task.Completed {
+			s.failDependency(r, before)
+			return
 		}
 	}
 	if len(waits) > 0 {
@@ -119,7 +113,7 @@ func (s *State) advanceSuccessors(id string) {
 		if r.Phase.Over() {
 			continue // the end of an earlier successor has ended this one
 		}
-		s.ripple = append(s.ripple, taskKey(next))
+		s.alsoChanged = append(s.alsoChanged, taskKey(next))
 		if ended.Phase() != task.Completed && slices.Contains(r.WaitsFor, task.Predecessor{ID: id}) {
 			s.failDependency(r, ended)
 			continue

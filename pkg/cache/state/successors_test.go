@@ -184,7 +184,7 @@ func TestSubmissionsTogetherAreAllAcceptedOrNone(t *testing.T) {
 		{"accepted", comesAfter("ann", "3", "y", "2"), nil},
 		{"an id twice", submit("ann", "1"), []task.Result{{Rejection: task.RejectedTogether}, {Rejection: task.RejectedTogether}, {ID: "1", Rejection: task.RejectedIDExists}}},
 		{"a key twice", withKey(submit("ann", "3"), "x"), []task.Result{{Rejection: task.RejectedTogether}, {Rejection: task.RejectedTogether}, {ID: "1", Rejection: task.RejectedKeyReuse}}},
-		{"an unknown predecessor", comesAfter("ann", "3", "z"), []task.Result{{Rejection: task.RejectedTogether}, {Rejection: task.RejectedTogether}, {ID: "3", Rejection: task.RejectedPredecessor, Missing: "z"}}},
+		{"an unknown predecessor", comesAfter("ann", "3", "z"), []task.Result{{Rejection: task.RejectedTogether}, {Rejection: task.RejectedTogether}, {ID: "3", Rejection: task.RejectedPredecessor, Field: "after", Missing: "z"}}},
 		{"another command", stopAll("ann"), []task.Result{{Rejection: task.RejectedTogether}, {Rejection: task.RejectedTogether}, {Rejection: task.RejectedUnknownWriter}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

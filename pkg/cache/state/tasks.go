@@ -41,12 +41,23 @@ func (s *State) check(c task.Submit, body string, together map[string]string) (r
 	if sums := s.missing(c); len(sums) > 0 { // the submission may be repeated with the same key
 		return task.Result{ID: c.ID, Rejection: task.RejectedMissingUploads, Sums: sums}, false
 	}
-	for _, ref := range slices.Concat(c.After, c.AfterAny) {
-		if together[ref] == "" && s.find(c.User, ref) == nil {
-			return task.Result{ID: c.ID, Rejection: task.RejectedPredecessor, Missing: ref}, false
-		}
+	if field, ref := s.unknownPredecessor(c, together); ref != "" {
+		return task.Result{ID: c.ID, Rejection: task.RejectedPredecessor, Field: field, Missing: ref}, false
 	}
 	return task.Result{ID: c.ID}, false
+}
+
+// unknownPredecessor returns the first id or key in After or AfterAny that names no task, and the
+// field. ref is empty if there is none.
+func (s *State) unknownPredecessor(c task.Submit, together map[string]string) (field, ref string) {
+	unknown := func(ref string) bool { return together[ref] == "" && s.find(c.User, ref) == nil }
+	if i := slices.IndexFunc(c.After, unknown); i >= 0 {
+		return "after", c.After[i]
+	}
+	if i := slices.IndexFunc(c.AfterAny, unknown); i >= 0 {
+		return "after_any", c.AfterAny[i]
+	}
+	return "", ""
 }
 
 // store records a submission that check has accepted.
