@@ -115,8 +115,11 @@ func showGroups(ctx context.Context, c *client.Client, p *printer, names []strin
 
 // assignGroup assigns the jobs to the group of --group, or to a group with a generated name if the
 // jobs are a sweep. Each sweep gets a group of its own.
-func (s *submitter) assignGroup(jobs []job, sweep bool, file string) {
+func (s *submitter) assignGroup(jobs []job, sweep bool, file string) error {
 	name := s.options.group
+	if name == "" && !sweep && (s.options.maxParallel > 0 || s.options.failFast) {
+		return exit.Usagef("--max-parallel and --fail-fast need a group; pass --group, --grid or --num-jobs")
+	}
 	if name == "" && sweep {
 		base := s.nameOfGroup(jobs)
 		if base == "" && file != "-" {
@@ -129,14 +132,15 @@ func (s *submitter) assignGroup(jobs []job, sweep bool, file string) {
 		}
 	}
 	for i := range jobs {
-		jobs[i].group = name
+		jobs[i].group = group.Membership{Group: name, MaxParallel: s.options.maxParallel, FailFast: s.options.failFast}
 	}
+	return nil
 }
 
 // sayGroup prints the group of several jobs, and the commands for the group.
 func sayGroup(screen *console.Console, jobs []job) {
-	name := jobs[0].group
-	if name == "" || slices.ContainsFunc(jobs, func(j job) bool { return j.group != name }) {
+	name := jobs[0].group.Group
+	if name == "" || slices.ContainsFunc(jobs, func(j job) bool { return j.group.Group != name }) {
 		return
 	}
 	screen.Say("Group %[1]s: run 'k8s-cli jobs groups %[1]s' to see its progress, or 'k8s-cli jobs stop --group %[1]s' to stop it", name)

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -75,7 +76,7 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 		return missing
 	}
 	for i := range jobs {
-		jobs[i].group = cmp.Or(s.options.group, jobs[i].group)
+		jobs[i].group.Group = cmp.Or(s.options.group, jobs[i].group.Group)
 		if len(jobs) > 1 {
 			jobs[i].about = ids[i] + ": "
 		}
@@ -113,5 +114,5 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 			return job{}, fmt.Errorf("the files of task %s have expired; submit the task again from the directory with its files", id)
 		}
 	}
-	return job{task: t, group: s.Metadata.Group}, nil
+	return job{task: t, group: group.Membership{Group: s.Metadata.Group}}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/documents"
 )
@@ -79,6 +80,10 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
   # Submit 100 copies in one group, which read their rank from SKYPILOT_JOB_RANK
   k8s-cli jobs submit -d shard.yaml --num-jobs 100 --group shards
 
+  # Submit 500 copies: at most 20 run at once, and the first failure
+  # stops the others
+  k8s-cli jobs submit -d shard.yaml --num-jobs 500 --max-parallel 20 --fail-fast
+
   # Submit a pipeline: tasks that run one after the other
   k8s-cli jobs submit -d train-then-eval.yaml
 
@@ -101,6 +106,8 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 	}
 	o.flags(cmd, "the value in the file")
 	groupFlag(cmd, s, &o.group, "submit the tasks to the group of this `name`")
+	cmd.Flags().IntVar(&o.maxParallel, "max-parallel", 0, "let at most `N` tasks of the group be active at once; the others wait")
+	cmd.Flags().BoolVar(&o.failFast, "fail-fast", false, "stop the other tasks of the group as soon as one fails")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
 	cmd.Flags().StringArrayVar(&o.grid, "grid", nil, grid.Usage)
 	cmd.Flags().IntVar(&o.copies, "num-jobs", 0, "submit `N` copies of each task")
@@ -114,8 +121,8 @@ type job struct {
 	point    string      // NAME=VALUE of the grid's variables; empty without --grid
 	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
-	group    string // empty for none
-	chained  bool   // the task starts when the job before has completed
+	group    group.Membership
+	chained  bool // the task starts when the job before has completed
 	warnings []string
 }
 
@@ -160,7 +167,9 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 	if s.options.dryRun {
 		return preview(ctx, s.client, s.printer, jobs)
 	}
-	s.assignGroup(jobs, points[0].Rank != nil || jobs[0].chained, paths[0])
+	if err := s.assignGroup(jobs, points[0].Rank != nil || jobs[0].chained, paths[0]); err != nil {
+		return err
+	}
 	return s.submitJobs(ctx, jobs)
 }
 
@@ -209,8 +218,8 @@ func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted
 			points = append(points, show.GridTask{ID: got.ID, Point: j.point})
 		default:
 			fields := []show.Field{{Name: "Task ID", Value: got.ID}, {Name: "Status", Value: got.Status}}
-			if j.group != "" {
-				fields = append(fields, show.Field{Name: "Group", Value: j.group})
+			if j.group.Group != "" {
+				fields = append(fields, show.Field{Name: "Group", Value: j.group.Group})
 			}
 			s.Done("Task submitted successfully", fields...)
 		}

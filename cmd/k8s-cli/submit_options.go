@@ -31,6 +31,8 @@ type submitOptions struct {
 	grid        []string // NAME=VALUE,VALUE...
 	copies      int      // 0 for one task without a rank
 	group       string   // empty for no group, or for a generated name
+	maxParallel int      // 0 for no limit
+	failFast    bool
 
 	cpus, memory, gpus, image, timeout string // empty keeps the value in the file, taskfile.None removes it
 }
@@ -89,6 +91,9 @@ func (o submitOptions) check(files []string, given *pflag.FlagSet) error {
 		if err := group.CheckName(o.group); err != nil {
 			return exit.Usagef("--group: %v", err)
 		}
+	}
+	if given.Changed("max-parallel") && o.maxParallel < 1 {
+		return exit.Usagef("--max-parallel %d: must be at least 1", o.maxParallel)
 	}
 	for _, env := range o.envs {
 		if env == "" || env[0] == '=' {

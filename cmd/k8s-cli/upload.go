@@ -109,7 +109,7 @@ func (u *uploader) uploadAll(ctx context.Context, jobs []job) ([]client.Item, er
 		if err := u.upload(ctx, j.task); err != nil {
 			return nil, about(j.about, err)
 		}
-		items[i] = client.Item{Spec: j.task, Group: j.group}
+		items[i] = client.Item{Spec: j.task, Membership: j.group}
 	}
 	return items, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/items"
+	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
@@ -74,7 +75,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	group, err := groupOf(c)
+	group, err := params.Membership(c)
 	if err != nil {
 		return err
 	}
@@ -222,11 +223,9 @@ func (s *submitter) prepareItem(from origin, item []byte) (*submission, error) {
 		}
 		from.key = own.Key
 	}
-	if own.Group != "" {
-		if err := checkGroup(own.Group); err != nil {
-			return nil, err
-		}
-		from.group = own.Group
+	from.group = own.Membership.Or(from.group)
+	if err := from.group.Check(); err != nil {
+		return nil, err
 	}
 	if from.after, from.afterAny, err = predecessors(own.After, own.AfterAny); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,6 +29,37 @@ func TestGroupsOfSubmissions(t *testing.T) {
 		if r.Code != 422 || r.Field != "group" {
 			t.Errorf("an invalid group: %+v", r)
 		}
+	}
+}
+
+// The limits of a group are parameters of a submission, and fields of an item of a batch.
+func TestLimitsOfAGroup(t *testing.T) {
+	s := serve(t, &fake{})
+	s.send("POST", "/tasks/submit?group=g&max_parallel=7&fail_fast=true", `{"name":"a","run":"true"}`)
+	b := s.send("POST", batchPath+"?group=g&max_parallel=2&fail_fast=1", `[{"name":"b","run":"true"}, {"name":"c","run":"true","max_parallel":3},
+		{"name":"d","run":"true","fail_fast":true,"max_parallel":null}, {"name":"e","run":"true","group":"h","fail_fast":false},
+		{"run":"true","max_parallel":0}, {"run":"true","max_parallel":"many"}, {"run":"true","max_parallel":[1]}, {"run":"true","fail_fast":"yes"}]`).batch(t)
+	got := map[string]string{}
+	for _, c := range s.told() {
+		got[c.Submit.Task.Name] = fmt.Sprint(c.Submit.Group, c.Submit.MaxParallel, c.Submit.FailFast)
+	}
+	want := map[string]string{"a": "g7 true", "b": "g2 true", "c": "g3 false", "d": "g0 true", "e": "h0 false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+	for i, field := range []string{"max_parallel", "max_parallel", "max_parallel", "fail_fast"} {
+		if r := b.Results[4+i]; r.Code != 422 || r.Field != field {
+			t.Errorf("an invalid %s: %+v", field, r)
+		}
+	}
+	for query, detail := range map[string]string{
+		"max_parallel=2":            "max_parallel: the task belongs to no group",
+		"fail_fast=true":            "fail_fast: the task belongs to no group",
+		"group=g&max_parallel=0":    `max_parallel: "0" is not a number of tasks, from 1`,
+		"group=g&fail_fast=perhaps": `fail_fast: "perhaps" is neither true nor false`,
+	} {
+		s.send("POST", "/tasks/submit?"+query, `{"run":"true"}`).wantError(t, 422, detail)
+		s.send("POST", batchPath+"?"+query, `[{"run":"true"}]`).wantError(t, 422, detail)
 	}
 }
 

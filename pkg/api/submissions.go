@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/trace"
@@ -33,9 +34,10 @@ type submitter struct {
 // An origin holds the parts of a submission that are not fields of the task. All but the user
 // may be empty.
 type origin struct {
-	user, key, group string
-	after, afterAny  []string // ids or keys of the tasks that must complete or end first
-	together         bool     // the caller reserves the submission, see submitTogether
+	user, key       string
+	group           group.Membership
+	after, afterAny []string // ids or keys of the tasks that must complete or end first
+	together        bool     // the caller reserves the submission, see submitTogether
 }
 
 // submit checks one task and appends the task to the log. warnings are the warnings of the
@@ -81,7 +83,7 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 			return nil, err
 		}
 	}
-	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group, After: from.after, AfterAny: from.afterAny}
+	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny}
 	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads) > 0 {

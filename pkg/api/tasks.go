@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
@@ -37,7 +38,7 @@ func (h *taskHandler) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	group, err := groupOf(c)
+	group, err := params.Membership(c)
 	if err != nil {
 		return err
 	}

@@ -79,9 +79,9 @@ var operations = []operation{
 	{
 		name: "submit to a group",
 		call: func(ctx context.Context, c *Client) (any, error) {
-			return c.SubmitToGroup(ctx, "g", task.Spec{Run: "true"})
+			return c.SubmitToGroup(ctx, group.Membership{Group: "g", MaxParallel: 3, FailFast: true}, task.Spec{Run: "true"})
 		},
-		request: `POST /tasks/submit?group=g {"run":"true"}`,
+		request: `POST /tasks/submit?fail_fast=true&group=g&max_parallel=3 {"run":"true"}`,
 		answer:  `{"task_id": "abc12345"}`,
 		want:    task.Submitted{ID: "abc12345"},
 		keyed:   true,
@@ -89,9 +89,9 @@ var operations = []operation{
 	{
 		name: "submit many to groups",
 		call: func(ctx context.Context, c *Client) (any, error) {
-			return c.SubmitItems(ctx, []Item{{Spec: task.Spec{Run: "a"}, Group: "g"}, {Spec: task.Spec{Run: "b"}}})
+			return c.SubmitItems(ctx, []Item{{Spec: task.Spec{Run: "a"}, Membership: group.Membership{Group: "g", MaxParallel: 2}}, {Spec: task.Spec{Run: "b"}}})
 		},
-		request: `POST /tasks/batch [{"run":"a","group":"g"},{"run":"b"}]`,
+		request: `POST /tasks/batch [{"run":"a","group":"g","max_parallel":2},{"run":"b"}]`,
 		answer:  `{"results": [{"task_id": "t1"}, {"task_id": "t2"}]}`,
 		want:    []task.BatchResult{{ID: "t1"}, {ID: "t2"}},
 		keyed:   true,

@@ -10,10 +10,20 @@ import (
 	"k8s-cli/pkg/task/group"
 )
 
-// SubmitToGroup is Submit for a task of a group. An empty name means no group.
-func (c *Client) SubmitToGroup(ctx context.Context, name string, t task.Spec) (task.Submitted, error) {
+// SubmitToGroup is Submit for a task of a group. The zero Membership means no group.
+func (c *Client) SubmitToGroup(ctx context.Context, m group.Membership, t task.Spec) (task.Submitted, error) {
 	var answer task.Submitted
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", query: groupQuery(name), body: t, key: newKey()}, &answer)
+	q := url.Values{}
+	if m.Group != "" {
+		q.Set(group.Param, m.Group)
+	}
+	if m.MaxParallel != 0 {
+		q.Set(group.MaxParallelParam, strconv.Itoa(m.MaxParallel))
+	}
+	if m.FailFast {
+		q.Set(group.FailFastParam, "true")
+	}
+	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/submit", query: q, body: t, key: newKey()}, &answer)
 	return answer, err
 }
 

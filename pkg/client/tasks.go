@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 )
 
 // Submit submits t. After Submit returns, the server has stored the task and lists the
 // task.
 func (c *Client) Submit(ctx context.Context, t task.Spec) (task.Submitted, error) {
-	return c.SubmitToGroup(ctx, "", t)
+	return c.SubmitToGroup(ctx, group.Membership{}, t)
 }
 
 // Preview returns what the server would create for t. Preview submits nothing.
@@ -92,9 +93,9 @@ func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task
 // An Item is one task of a batch. All fields besides the task may be empty.
 type Item struct {
 	task.Spec
+	group.Membership
 
 	Key      string   `json:"idempotency_key,omitempty"`
-	Group    string   `json:"group,omitempty"`
 	After    []string `json:"after,omitempty"`     // ids or keys of tasks that must complete before this task starts
 	AfterAny []string `json:"after_any,omitempty"` // ids or keys of tasks that must end before this task starts
 }

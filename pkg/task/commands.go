@@ -48,6 +48,11 @@ type Submit struct {
 	Key    string `json:"key,omitempty"`    // Idempotency-Key of the request
 	Group  string `json:"group,omitempty"`  // group of the tasks of User to which the task belongs; see package group
 
+	// The task gets Jobs only while fewer than MaxParallel tasks of Group are active; 0 means no
+	// limit. If the task fails and FailFast is set, the other tasks of Group are stopped.
+	MaxParallel int  `json:"max_parallel,omitempty"`
+	FailFast    bool `json:"fail_fast,omitempty"`
+
 	// If a task has secrets, Sealed contains the encrypted values, and Task.Secrets has
 	// Redacted in place of each value. Package seal encrypts and decrypts.
 	Sealed     []byte `json:"sealed,omitempty"`

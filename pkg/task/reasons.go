@@ -9,6 +9,8 @@ const (
 	ReasonMaxUserJobs   = "MaxActiveJobsPerUser" // the Jobs of the user have reached the limit
 	ReasonMaxUnplaced   = "MaxUnschedulablePods" // the unschedulable pods of the user have reached the limit
 	ReasonWaitsForTask  = "WaitsForTask"         // tasks that the task comes after are not over
+	ReasonGroupLimit    = "MaxParallelTasks"     // the group has as many active tasks as the max_parallel of the task
+	ReasonGroupFailed   = "GroupFailed"          // a task of the group failed, and the group fails fast
 	ReasonDependency    = "DependencyFailed"     // a task that the task comes after did not complete
 	ReasonTooLarge      = "TaskTooLarge"         // the task has more nodes than the limit of Jobs
 	ReasonNotBound      = "VolumeNotBound"       // a claim that the task mounts is not bound yet

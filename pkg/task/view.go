@@ -153,12 +153,12 @@ func (v View) Changed() time.Time {
 	return last
 }
 
-// Explain returns why the task is pending or failed, or what one of its nodes waits for
-// while the task runs. Otherwise Explain returns the zero Note.
+// Explain returns why the task is pending or failed, why the server stopped the task, or what one
+// of its nodes waits for while the task runs. Otherwise Explain returns the zero Note.
 func (v View) Explain(nodes []Node) Note {
 	phase := v.CurrentPhase()
 	switch {
-	case phase == Completed, phase == Stopped:
+	case phase == Completed, phase == Stopped && v.Reason == "":
 		return Note{}
 	case v.Reason != "":
 		return Note{v.Reason, v.Message, v.hint(nodes)}

@@ -181,7 +181,8 @@ func TestExplain(t *testing.T) {
 		{"the log has the reason of the end", with(viewFixture(Failed, "- -"), func(v *View) { v.Reason, v.Message = "Invalid", "spec.x" }), "Invalid", "spec.x"},
 		{"what runs needs none", with(viewFixture(Running, "pending running", "pending pending"), pod(1, "Unschedulable", "0/3 nodes", nil)), "", ""},
 		{"what is complete needs none", with(viewFixture(Completed, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
-		{"what is stopped needs none", with(viewFixture(Stopped, "- -"), func(v *View) { v.Reason = "x" }), "", ""},
+		{"what is stopped needs none", viewFixture(Stopped, "- -"), "", ""},
+		{"what the server stopped says why", with(viewFixture(Stopped, "- -"), func(v *View) { v.Reason, v.Message = "GroupFailed", "task a of group g failed" }), "GroupFailed", "task a of group g failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			why := tt.v.Explain(tt.v.NodeList())

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"k8s-cli/pkg/task"
+	groups "k8s-cli/pkg/task/group"
 )
 
 // MaxSize is the largest size of the text of a task or a volume, in bytes.
@@ -37,10 +38,9 @@ func ParseJSON(data []byte) (task.Spec, []string, error) {
 }
 
 // The fields of one item of a batch that are not fields of a task. They are like the header
-// Idempotency-Key and the query parameters group, after and after_any of a submission.
+// Idempotency-Key and the query parameters of a submission.
 const (
 	ItemKey      = "idempotency_key"
-	ItemGroup    = "group"
 	ItemAfter    = "after"
 	ItemAfterAny = "after_any"
 )
@@ -48,7 +48,9 @@ const (
 // An Item holds the fields of an item of a batch that are not fields of a task. A field that
 // the item lacks is empty.
 type Item struct {
-	Key, Group      string
+	groups.Membership
+
+	Key             string
 	After, AfterAny []string
 }
 
@@ -61,7 +63,7 @@ func ParseItem(data []byte) (t task.Spec, i Item, warnings []string, err error) 
 			i.Key, err = root.take(ItemKey)
 		}
 		if err == nil {
-			i.Group, err = root.take(ItemGroup)
+			i.Membership, err = root.takeMembership()
 		}
 		if err == nil {
 			i.After, err = root.takeList(ItemAfter)
@@ -85,6 +87,29 @@ func (n *node) take(field string) (string, error) {
 		return "", &fieldError{task.ErrInvalid, field, "is not a string", 0}
 	}
 	return value.text, nil
+}
+
+// takeMembership removes the fields of the group from an item and returns them.
+func (n *node) takeMembership() (m groups.Membership, err error) {
+	if m.Group, err = n.take(groups.Param); err != nil {
+		return m, err
+	}
+	limit, err := n.take(groups.MaxParallelParam)
+	if err != nil {
+		return m, err
+	}
+	if m.MaxParallel, err = groups.ParseMaxParallel(limit); err != nil {
+		return m, err
+	}
+	switch failFast, err := n.take(groups.FailFastParam); {
+	case err != nil:
+		return m, err
+	case failFast != "" && failFast != "true" && failFast != "false":
+		return m, &fieldError{task.ErrInvalid, groups.FailFastParam, "is neither true nor false", 0}
+	default:
+		m.FailFast = failFast == "true"
+	}
+	return m, nil
 }
 
 // takeList removes a field with a list of texts from an item and returns the texts.

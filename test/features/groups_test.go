@@ -83,7 +83,7 @@ func TestStopGroupOfFakePods(t *testing.T) {
 	}
 	var items []client.Item
 	for n := range tasks + others {
-		items = append(items, client.Item{Spec: spec, Group: map[bool]string{true: "sweep", false: "other"}[n < tasks]})
+		items = append(items, client.Item{Spec: spec, Membership: group.Membership{Group: map[bool]string{true: "sweep", false: "other"}[n < tasks]}})
 	}
 	if results, err := ann.SubmitItems(t.Context(), items); err != nil || len(results) != len(items) {
 		t.Fatalf("%d results, %v", len(results), err)

@@ -12,7 +12,7 @@ import (
 var leaves = map[string][]string{
 	"pkg/api/framing": {"pkg/task", "pkg/task/problem"},
 	"pkg/api/items":   {"pkg/api/slots", "pkg/task"},
-	"pkg/api/params":  {"pkg/task", "pkg/task/linerange"},
+	"pkg/api/params":  {"pkg/task", "pkg/task/group", "pkg/task/linerange"},
 	"pkg/api/slots":   {"pkg/task", "pkg/task/problem"},
 
 	"cmd/k8s-cli/internal/complete":  {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},

@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/jsonschema"
@@ -80,9 +81,17 @@ func addTask(t *testing.T, components map[string]any) {
 		"type": []any{"string", "null"}, "maxLength": 255,
 		"description": "Same as the Idempotency-Key header of a single submission.",
 	}
-	properties[taskfile.ItemGroup] = map[string]any{
+	properties[group.Param] = map[string]any{
 		"type": []any{"string", "null"}, "maxLength": 63,
 		"description": "Same as the query parameter group of a single submission.",
+	}
+	properties[group.MaxParallelParam] = map[string]any{
+		"type": []any{"integer", "null"}, "minimum": 1,
+		"description": "Same as the query parameter max_parallel of a single submission.",
+	}
+	properties[group.FailFastParam] = map[string]any{
+		"type":        []any{"boolean", "null"},
+		"description": "Same as the query parameter fail_fast of a single submission.",
 	}
 	properties[taskfile.ItemAfter] = predecessors("Ids or idempotency keys of tasks of the user, or of this batch, that must complete before the task gets Jobs.")
 	properties[taskfile.ItemAfterAny] = predecessors("Ids or idempotency keys of tasks of the user, or of this batch, that must end, with any status, before the task gets Jobs.")

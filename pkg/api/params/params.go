@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
 )
 
 // Bool returns a boolean query parameter, or absent if the parameter is missing.
@@ -23,4 +24,18 @@ func Bool(c *fiber.Ctx, name string, absent bool) (bool, error) {
 	default:
 		return false, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is neither true nor false", name, value))
 	}
+}
+
+// Membership returns the group that the parameters of a submission name, and its limits.
+func Membership(c *fiber.Ctx) (m group.Membership, err error) {
+	if m.Group = c.Query(group.Param); m.Group == "" && c.Context().QueryArgs().Has(group.Param) {
+		return m, task.Error(task.ErrInvalid, group.Param+": "+group.CheckName("").Error())
+	}
+	if m.MaxParallel, err = group.ParseMaxParallel(c.Query(group.MaxParallelParam)); err != nil {
+		return m, err
+	}
+	if m.FailFast, err = Bool(c, group.FailFastParam, false); err != nil {
+		return m, err
+	}
+	return m, m.Check()
 }

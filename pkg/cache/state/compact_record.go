@@ -47,6 +47,7 @@ type listedSpec struct {
 	accelerators string
 	labels       labels.Set
 	group        string
+	failFast     bool
 }
 
 var nothingListed = unique.Make(listedSpec{})
@@ -56,10 +57,10 @@ func listedSpecOf(c *task.Submit) unique.Handle[listedSpec] {
 	if len(r.AnyOf)+len(r.Ordered) > 0 {
 		r = new(c.Resources())
 	}
-	if r.Accelerators == "" && c.Group == "" && len(r.Labels)+len(custom) == 0 { // the most frequent case
+	if r.Accelerators == "" && c.Group == "" && !c.FailFast && len(r.Labels)+len(custom) == 0 { // the most frequent case
 		return nothingListed
 	}
-	return unique.Make(listedSpec{r.Accelerators, labels.Of(r.Labels, custom), c.Group})
+	return unique.Make(listedSpec{r.Accelerators, labels.Of(r.Labels, custom), c.Group, c.FailFast})
 }
 
 // resources returns the resources that dropSpec retains.
@@ -79,7 +80,7 @@ func compact(r *task.Record) *CompactRecord {
 	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" {
 		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt}
 	}
-	if !fitsCompact(c) || len(r.WaitsFor) > 0 {
+	if !fitsCompact(c) || len(r.WaitsFor) > 0 || r.Held {
 		t.full = r
 	}
 	return t
@@ -91,7 +92,7 @@ func fitsCompact(c *task.Submit) bool {
 		return false // the most frequent case, checked without reflection
 	}
 	rest := *c
-	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group = "", "", "", 0, "", ""
+	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group, rest.FailFast = "", "", "", 0, "", "", false
 	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration = "", 0, ""
 	rest.Task.Resources.Accelerators = ""
 	if len(rest.Task.Resources.Labels) > 0 {
@@ -115,7 +116,7 @@ func (t *CompactRecord) Record() *task.Record {
 		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt, EndSeq: t.endSeq,
 		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted,
 	}
-	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key, Group: t.Group()}
+	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key, Group: t.Group(), FailFast: t.listed.Value().failFast}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = t.name, t.nodes, t.listed.Value().resources()
 	if t.extra != nil {
 		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.extra.recovery, t.extra.attempts
@@ -156,12 +157,17 @@ func (t *CompactRecord) Admitted() bool { return t.admitted }
 func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
 
 // Waits reports whether the task waits for other tasks, and therefore may not be admitted.
-func (t *CompactRecord) Waits() bool { return t.full != nil && len(t.full.WaitsFor) > 0 }
+func (t *CompactRecord) Waits() bool {
+	return t.full != nil && (len(t.full.WaitsFor) > 0 || t.full.Held)
+}
+
+// Held reports whether the task waits because its group has reached the max_parallel of the task.
+func (t *CompactRecord) Held() bool { return t.full != nil && t.full.Held }
 
 // WaitsSince returns when a task that is not admitted began to wait for its admission: the time
-// of its submission, or, if later is true, of the end of the tasks that it comes after.
+// of its submission, or, if later is true, of the end of the tasks that it waited for.
 func (t *CompactRecord) WaitsSince() (since time.Time, later bool) {
-	if t.full != nil && len(t.full.Submit.After)+len(t.full.Submit.AfterAny) > 0 {
+	if t.full != nil && len(t.full.Submit.After)+len(t.full.Submit.AfterAny)+t.full.Submit.MaxParallel > 0 {
 		return t.updatedAt, true
 	}
 	return t.CreatedAt, false

@@ -41,6 +41,7 @@ func (g generator) command() task.Command {
 		}
 		c.Submit.Key = g.one("", "", "k", "l")
 		c.Submit.Group = g.one("", "g", "h")
+		c.Submit.MaxParallel, c.Submit.FailFast = max(g.IntN(5)-2, 0), g.IntN(6) == 0
 		if g.IntN(3) == 0 {
 			c.Submit.After = []string{g.one(g.id(), "k")}
 		}

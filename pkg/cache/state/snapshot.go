@@ -197,6 +197,9 @@ func (s *State) restore(l line) error {
 		if !r.Phase.Over() {
 			s.activate(r.Submit.User, r.Submit.ID)
 			s.link(r)
+			if r.Held {
+				s.groups[groupKey{r.Submit.User, r.Submit.Group}].push(r)
+			}
 		}
 	case l.Volume != nil:
 		v := l.Volume

@@ -30,6 +30,7 @@ type State struct {
 	volumeNames map[volumeName]int         // number of volumes of a name that are not deleted
 	active      map[string]map[string]bool // ids of the tasks that are not over, by user
 	successors  map[string]map[string]bool // ids of the tasks that wait for a task, by the id of that task
+	groups      map[groupKey]*groupState   // groups with tasks that are active or held
 	jobs        jobCount
 	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
 	writers     map[string]*writer
@@ -38,7 +39,10 @@ type State struct {
 
 	last        task.EventID // id of the last event
 	events      []task.Event // events of the entry that is being folded
-	alsoChanged []task.Key   // keys of the successors that the present command changed
+	alsoChanged []task.Key   // keys of further tasks that the present command changed
+
+	released []groupKey // groups that lost an active task by the present command
+	failed   []string   // ids of the tasks with fail_fast that failed by the present command
 
 	endings []string // ids of the tasks that the present command ended and whose successors wait, see advance
 }
@@ -63,6 +67,7 @@ func New() *State {
 		volumeNames: map[volumeName]int{},
 		active:      map[string]map[string]bool{},
 		successors:  map[string]map[string]bool{},
+		groups:      map[groupKey]*groupState{},
 		jobs:        jobCount{ofUser: map[string]int{}},
 		over:        map[endedKey]endedSessions{},
 		writers:     map[string]*writer{},
@@ -173,6 +178,8 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 			c.Submit.Trace, traces = parentOf(i, traces)
 		}
 		result, changed := s.command(c, raw)
+		s.failGroups()
+		s.releaseHeld()
 		r.Results = append(r.Results, result)
 		r.Changed = append(append(r.Changed, changed...), s.alsoChanged...)
 		s.alsoChanged = nil

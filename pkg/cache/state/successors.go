@@ -21,12 +21,9 @@ func (s *State) find(user, ref string) *CompactRecord {
 	return nil
 }
 
-// follow makes a new task wait for its predecessors. A task whose predecessor has already
-// failed ends.
+// follow makes a new task wait for its predecessors, or for its group if no predecessor is left. A
+// task whose predecessor has already failed ends.
 func (s *State) follow(r *task.Record) {
-	if len(r.Submit.After)+len(r.Submit.AfterAny) == 0 {
-		return
-	}
 	var waits []task.Predecessor
 	for i, ref := range slices.Concat(r.Submit.After, r.Submit.AfterAny) {
 		before, anyEnd := s.find(r.Submit.User, ref), i >= len(r.Submit.After)
@@ -40,7 +37,9 @@ func (s *State) follow(r *task.Record) {
 	if len(waits) > 0 {
 		next := s.change(r, func(r *task.Record) { wait(r, waits) })
 		s.link(next)
+		return
 	}
+	s.hold(r)
 }
 
 // wait sets the predecessors of a task, and explains the wait.
@@ -119,7 +118,9 @@ func (s *State) advanceSuccessors(id string) {
 			continue
 		}
 		waits := slices.DeleteFunc(slices.Clone(r.WaitsFor), func(w task.Predecessor) bool { return w.ID == id })
-		s.change(r, func(r *task.Record) { wait(r, waits) })
+		if r = s.change(r, func(r *task.Record) { wait(r, waits) }); len(waits) == 0 {
+			s.hold(r)
+		}
 	}
 }
 

@@ -116,19 +116,23 @@ func (s *State) stopAll(c task.StopAll) (task.Result, []task.Key) {
 	}
 	var changed []task.Key
 	for _, user := range users {
-		ids := slices.Sorted(maps.Keys(s.active[user]))
-		if c.Group != "" {
-			ids = slices.DeleteFunc(ids, func(id string) bool { return s.Tasks[id].Group() != c.Group })
-		}
+		ids := s.activeOf(user, c.Group)
+		s.stopTasks(ids, stopped)
 		for _, id := range ids {
-			s.unlink(id) // the task is stopped by this command, and not by the end of another task
-		}
-		for _, id := range ids {
-			s.finish(s.Tasks[id].Record(), stopped)
 			changed = append(changed, taskKey(id))
 		}
 	}
 	return task.Result{Count: len(changed)}, changed
+}
+
+// stopTasks ends tasks that are not over.
+func (s *State) stopTasks(ids []string, set func(*task.Record)) {
+	for _, id := range ids {
+		s.unlink(id) // the task is ended by this stop, and not by the end of another task
+	}
+	for _, id := range ids {
+		s.finish(s.Tasks[id].Record(), set)
+	}
 }
 
 func (s *State) resolved(f task.Resolved) (task.Result, []task.Key) {
@@ -160,7 +164,7 @@ func (s *State) applied(f task.Applied) (task.Result, []task.Key) {
 		return s.volumeApplied(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
-	if r == nil || r.Phase.Over() || r.UIDs != nil || len(r.WaitsFor) > 0 || len(f.UIDs) != r.NumNodes() {
+	if r == nil || r.Phase.Over() || r.UIDs != nil || len(r.WaitsFor) > 0 || r.Held || len(f.UIDs) != r.NumNodes() {
 		return reject(f.Key.ID, task.RejectedStale)
 	}
 	next := s.change(r, func(r *task.Record) {
@@ -266,7 +270,10 @@ func (s *State) change(r *task.Record, set func(*task.Record)) *task.Record {
 func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	s.use(r.Submit)
 	s.unlink(r.Submit.ID)
-	s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
+	next := s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
+	if next.Phase == task.Failed && r.Submit.FailFast {
+		s.failed = append(s.failed, r.Submit.ID)
+	}
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {
 		delete(s.active, r.Submit.User)
@@ -279,7 +286,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 // them. Lists need the GPUs and the labels, users see the restarts, and the controller needs
 // max_duration.
 func dropSpec(r *task.Record) {
-	r.WaitsFor, r.Submit.After, r.Submit.AfterAny = nil, nil, nil
+	r.WaitsFor, r.Submit.After, r.Submit.AfterAny, r.Held, r.Submit.MaxParallel = nil, nil, nil, false, 0
 	t := r.Submit.Task
 	retained := listedSpecOf(&r.Submit).Value().resources()
 	retained.JobRecovery = r.Submit.Resources().JobRecovery

@@ -14,6 +14,8 @@ var hints = map[string]string{
 	"MaxUnschedulablePods": "Check why your other tasks find no machine, then stop them or request less; this task starts when fewer of their pods wait.",
 	"TaskTooLarge":         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
 	"WaitsForTask":         "Wait, or check the tasks that the message names with 'k8s-cli jobs status'.",
+	"MaxParallelTasks":     "Wait: the task starts when other tasks of its group end; for more at once, submit with a larger --max-parallel.",
+	"GroupFailed":          "Check why the task that the message names failed, then submit the tasks again, without --fail-fast to let the others go on.",
 	"DependencyFailed":     "Check why the task that the message names did not complete, then submit that task and this one again.",
 	"VolumeNotFound":       "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
 	"SiblingFailed":        "Check why the other node failed, and fix that.",

@@ -7,6 +7,8 @@ const sentences = {
   MaxActiveJobsPerUser: "Your limit of Jobs is reached",
   MaxUnschedulablePods: "Too many of your pods are unschedulable",
   WaitsForTask: "Waits for other tasks",
+  MaxParallelTasks: "Waits for other tasks of its group",
+  GroupFailed: "A task of the group failed",
   DependencyFailed: "A task that had to complete first did not complete",
   VolumeNotFound: "A volume does not exist",
   QuotaExceeded: "A quota of the namespace is used up",
