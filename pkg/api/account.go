@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 )
@@ -13,7 +14,7 @@ type accountHandler struct {
 	callers    *callers
 	method     task.Login // authentication method of the server
 	taskLimits policy.Limits
-	limits     *limits
+	limits     *userlimits.Limits
 	logs       *slots.Pool
 }
 
@@ -34,7 +35,7 @@ func (h *accountHandler) whoami(c *fiber.Ctx) error {
 		return err
 	}
 	answer := task.Whoami{User: who.User, Groups: who.Groups, Admin: who.Admin, By: h.method.By}
-	answer.Limits, answer.Usage = h.limits.most, h.limits.usage(who.User)
+	answer.Limits, answer.Usage = h.limits.Most(), h.limits.Usage(who.User)
 	answer.Limits.Nodes = h.taskLimits.Nodes
 	answer.Limits.LogStreams, answer.Usage.LogStreams = h.logs.Limit().PerUser, h.logs.Held(who.User)
 	if answer.Groups == nil {

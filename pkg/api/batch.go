@@ -149,7 +149,7 @@ func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submi
 	var waiting []int // indexes of the submissions that have no result yet
 	for i, sub := range subs {
 		if sub != nil {
-			defer s.limits.release(w.user, 1)
+			defer s.limits.Release(w.user, 1)
 			sub.submit.Trace = from
 			waiting = append(waiting, i)
 		}

@@ -59,7 +59,7 @@ func (h *previewHandler) previewTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	defer h.submitter.limits.release(user, 1)
+	defer h.submitter.limits.Release(user, 1)
 	command, err := h.submitter.withNewID(sub)
 	if err != nil {
 		return err

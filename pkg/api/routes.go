@@ -6,6 +6,7 @@ import (
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/openapi"
+	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/ui"
 )
 
@@ -32,7 +33,7 @@ func closeConnection(c *fiber.Ctx) error {
 
 // addRoutes adds the routes. Each group of routes has a handler type of its own.
 func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *callers, c Config) {
-	limits := newLimits(c.UserLimits, c.Usage)
+	limits := userlimits.New(c.UserLimits, c.Usage)
 	submitter := &submitter{
 		log: log, limits: limits, taskLimits: c.Limits, policy: c.Policy, defaultImage: c.DefaultImage,
 		uploads: c.Uploads, sealer: c.Sealer, nodes: c.Nodes,

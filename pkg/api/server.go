@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/api/resolve"
+	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
@@ -72,9 +73,9 @@ type Config struct {
 
 	Sessions *session.Manager // sessions of browsers; nil if the server has none
 
-	UserLimits task.UserLimits // limits of one user
-	Usage      UsageReader     // usage of users; may be nil if there are no user limits
-	Slots      SlotLimits      // limits of concurrent operations
+	UserLimits task.UserLimits        // limits of one user
+	Usage      userlimits.UsageReader // usage of users; may be nil if there are no user limits
+	Slots      SlotLimits             // limits of concurrent operations
 
 	Trace *trace.Tracer // nil disables tracing
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s-cli/pkg/api/resolve"
+	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/policy"
@@ -22,7 +23,7 @@ type Sealer interface {
 // A submitter checks tasks and appends them to the log.
 type submitter struct {
 	log          Log
-	limits       *limits // limits of users
+	limits       *userlimits.Limits // limits of users
 	taskLimits   policy.Limits
 	policy       policy.Tasks
 	defaultImage string
@@ -47,7 +48,7 @@ func (s *submitter) submit(ctx context.Context, from origin, t task.Spec, warnin
 	if err != nil {
 		return task.Submitted{}, err
 	}
-	defer s.limits.release(from.user, 1)
+	defer s.limits.Release(from.user, 1)
 	sub.submit.Trace = trace.Traceparent(ctx)
 	result, err := appendWithFreshID(ctx, s.log, func() (task.Command, error) { return s.withNewID(sub) })
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 		return nil, err
 	}
 	if !from.together {
-		if err := s.limits.reserve(from.user, from.key); err != nil {
+		if err := s.limits.Reserve(from.user, from.key); err != nil {
 			return nil, err
 		}
 	}

@@ -93,10 +93,10 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 	if err := s.log.CheckCapacity(); err != nil || len(order) == 0 {
 		return nil, err
 	}
-	if err := s.limits.reserve(from.user, keys...); err != nil {
+	if err := s.limits.Reserve(from.user, keys...); err != nil {
 		return nil, err
 	}
-	defer s.limits.release(from.user, len(keys))
+	defer s.limits.Release(from.user, len(keys))
 	for {
 		all, err := s.appendTogether(ctx, subs, order)
 		if !errors.Is(err, errTaken) {

@@ -16,6 +16,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -65,7 +66,7 @@ type uploadHandler struct {
 	uploads            Uploads
 	log                Log
 	reader             UploadReader
-	limits             *limits
+	limits             *userlimits.Limits
 	incoming, outgoing *slots.Pool
 	closing            context.Context //nolint:containedctx // ends with the server
 }
@@ -101,7 +102,7 @@ func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
 	}
 	defer slot.Release()
 	body.from = transferred(c, slot)
-	left, stored, err := h.limits.upload(user, sum, int64(c.Request().Header.ContentLength()))
+	left, stored, err := h.limits.Upload(user, sum, int64(c.Request().Header.ContentLength()))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-package api
+// Package userlimits enforces the limits of each user on submissions and uploads.
+package userlimits
 
 import (
 	"fmt"
@@ -27,10 +28,10 @@ const (
 
 const maxTracked = 4096 // number of users from which idle entries are deleted
 
-// limits enforces the limits of each user. Submissions and uploads that are not in the log
+// Limits enforces the limits of each user. Submissions and uploads that are not in the log
 // yet count as if they were in the log, so that two concurrent requests to one pod cannot
 // both pass the limit. Two concurrent requests to different pods can both pass the limit.
-type limits struct {
+type Limits struct {
 	most   task.UserLimits
 	reader UsageReader
 
@@ -45,15 +46,16 @@ type userUsage struct {
 	rate      *rate.Limiter
 }
 
-func newLimits(most task.UserLimits, meter UsageReader) *limits {
+// New returns limits without any reservation. meter may be nil if there are no limits.
+func New(most task.UserLimits, meter UsageReader) *Limits {
 	if most.SubmitRate > 0 && most.SubmitBurst <= 0 {
 		most.SubmitBurst = max(1, int(math.Ceil(most.SubmitRate)))
 	}
-	return &limits{most: most, reader: meter, users: map[string]*userUsage{}}
+	return &Limits{most: most, reader: meter, users: map[string]*userUsage{}}
 }
 
 // usageOf returns the usage of a user. The caller holds the lock.
-func (l *limits) usageOf(user string) *userUsage {
+func (l *Limits) usageOf(user string) *userUsage {
 	a := l.users[user]
 	if a == nil {
 		if len(l.users) >= maxTracked {
@@ -69,7 +71,7 @@ func (l *limits) usageOf(user string) *userUsage {
 }
 
 // prune deletes the entries that equal a new entry.
-func (l *limits) prune() {
+func (l *Limits) prune() {
 	for user, a := range l.users {
 		if a.submits == 0 && a.uploading == 0 && (a.rate == nil || a.rate.Tokens() >= float64(l.most.SubmitBurst)) {
 			delete(l.users, user)
@@ -78,16 +80,16 @@ func (l *limits) prune() {
 }
 
 // isLimited reports whether submissions have any limit.
-func (l *limits) isLimited() bool {
+func (l *Limits) isLimited() bool {
 	return l.most.Active > 0 || l.most.Waiting > 0 || l.most.SubmitRate > 0
 }
 
-// reserve reserves submissions for a user, all or none; keys holds the key of each submission,
-// which may be empty. The caller calls release after the log has stored or rejected the
+// Reserve reserves submissions for a user, all or none; keys holds the key of each submission,
+// which may be empty. The caller calls Release after the log has stored or rejected the
 // submissions. The error is of kind task.ErrTooMany, or task.ErrTooLarge if the limits never
 // allow so many submissions at once. A repeated request with the same key does not count
 // against the limits.
-func (l *limits) reserve(user string, keys ...string) error {
+func (l *Limits) Reserve(user string, keys ...string) error {
 	if !l.isLimited() {
 		return nil
 	}
@@ -107,7 +109,7 @@ func (l *limits) reserve(user string, keys ...string) error {
 	return nil
 }
 
-func (l *limits) checkCapacity(user string, submissions int, a *userUsage) error {
+func (l *Limits) checkCapacity(user string, submissions int, a *userUsage) error {
 	if submissions == 0 {
 		return nil
 	}
@@ -139,8 +141,8 @@ func (l *limits) checkCapacity(user string, submissions int, a *userUsage) error
 	return nil
 }
 
-// release ends a reservation of this many submissions.
-func (l *limits) release(user string, submissions int) {
+// Release ends a reservation of this many submissions.
+func (l *Limits) Release(user string, submissions int) {
 	if !l.isLimited() {
 		return
 	}
@@ -149,10 +151,10 @@ func (l *limits) release(user string, submissions int) {
 	l.usageOf(user).submits -= submissions
 }
 
-// upload reserves size bytes for an archive of a user until the caller calls stored. If
-// size is negative, upload reserves all bytes that the user has left. The error is of kind
+// Upload reserves size bytes for an archive of a user until the caller calls stored. If
+// size is negative, Upload reserves all bytes that the user has left. The error is of kind
 // task.ErrForbidden if size exceeds the whole limit, or else of kind task.ErrTooMany.
-func (l *limits) upload(user, sum string, size int64) (left int64, stored func(), err error) {
+func (l *Limits) Upload(user, sum string, size int64) (left int64, stored func(), err error) {
 	most := l.most.UploadBytes
 	if most <= 0 {
 		return math.MaxInt64, func() {}, nil
@@ -179,10 +181,13 @@ func (l *limits) upload(user, sum string, size int64) (left int64, stored func()
 	}, nil
 }
 
-// usage returns the usage of a user, without the open streams.
-func (l *limits) usage(user string) task.Usage {
+// Usage returns the usage of a user, without the open streams.
+func (l *Limits) Usage(user string) task.Usage {
 	if l.reader == nil {
 		return task.Usage{}
 	}
 	return l.reader.Usage(user)
 }
+
+// Most returns the limits of each user, 0 for none.
+func (l *Limits) Most() task.UserLimits { return l.most }
