@@ -155,7 +155,7 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *u
 		ClusterProjection: p.store, CapacityProjection: p.store.Requests(),
 	})
 	return api.New(p.deps.log, api.Readers{
-		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Uploads: viewer, Owners: viewer,
+		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Usage: viewer, Uploads: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
 	}, p.health, settings)
 }

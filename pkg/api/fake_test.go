@@ -10,6 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/pkg/task/usage"
 )
 
 // The dependencies of a server, implemented by one fake.
@@ -27,7 +28,7 @@ type (
 
 func (f *fake) readers() Readers {
 	return Readers{
-		Tasks: fakeTasks{f}, Counts: fakeTasks{f}, Volumes: fakeVolumes{f}, Groups: fakeGroups{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
+		Tasks: fakeTasks{f}, Counts: fakeTasks{f}, Volumes: fakeVolumes{f}, Groups: fakeGroups{f}, Usage: fakeGroups{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
 		Events: fakeEvents{f}, Logs: fakeTailer{f},
 	}
 }
@@ -115,6 +116,11 @@ func (f fakeGroups) Group(_ context.Context, user, name string) (task.Answer, er
 func (f fakeGroups) Groups(_ context.Context, q task.Query) task.Answer {
 	a, _ := f.ask(fmt.Sprintf("groups %s %t", q.User, q.AllUsers))
 	f.query = q
+	return a
+}
+
+func (f fakeGroups) Usage(_ context.Context, q usage.Query) task.Answer {
+	a, _ := f.ask(fmt.Sprintf("usage %s %t %q %s %v", q.User, q.AllUsers, q.Group, q.Since, q.By))
 	return a
 }
 

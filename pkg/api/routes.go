@@ -22,7 +22,7 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 	bodies := &bodyReceiver{closing: s.closing}
 	s.app.Use(recoverPanic, bodies.receive, who.sameOrigin, exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
-	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/summary", "/capacity", "/session"}, whenReady(health))
+	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/usage", "/summary", "/capacity", "/session"}, whenReady(health))
 }
 
 // closeConnection closes the connection after the response.
@@ -93,6 +93,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/events", who.authenticated(events.allEvents))
 	groups := &groupHandler{groups: read.Groups, callers: who}
 	s.app.Get("/groups", who.authenticated(groups.listGroups))
+	s.app.Get("/usage", who.authenticated((&usageHandler{read.Usage, who}).showUsage))
 	s.app.Get("/groups/:group", who.authenticated(groups.showGroup))
 	overviews := &overviewHandler{reader: read.Counts, callers: who}
 	s.app.Get("/summary", who.authenticated(overviews.summary))

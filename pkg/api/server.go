@@ -98,6 +98,7 @@ type Readers struct {
 	Counts  OverviewReader
 	Volumes VolumeReader
 	Groups  GroupReader
+	Usage   Accountant
 	Uploads UploadReader
 	Owners  OwnerReader
 	Events  Events

@@ -5,12 +5,14 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/usage"
 )
 
 // A GroupProjection answers for the groups of tasks in the store.
 type GroupProjection interface {
 	Group(user, name string) (g group.Group, ok bool)
 	Groups(q task.Query) (all []group.Group, next uint64)
+	UsageReport(q usage.Query) usage.Report
 }
 
 // Group answers for one group of user. The error is of kind task.ErrNotFound if the user has no

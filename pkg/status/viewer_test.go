@@ -16,6 +16,7 @@ import (
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/pkg/task/usage"
 )
 
 // A fakeProjection is a log and a store with the answers that a test sets.
@@ -146,6 +147,10 @@ func (s *fakeProjection) VolumeAnswers(q task.Query) ([][]byte, uint64) {
 func (s *fakeProjection) Group(user, name string) (group.Group, bool) {
 	_, ok := s.one(user, name)
 	return group.Group{Name: name, User: user, SubmittedAt: noon, ByStatus: overview.Counts{}}, ok
+}
+
+func (s *fakeProjection) UsageReport(q usage.Query) usage.Report {
+	return usage.Report{Since: q.Since.String(), Rows: []usage.Row{{User: q.User}}}
 }
 
 func (s *fakeProjection) Groups(q task.Query) ([]group.Group, uint64) {

@@ -140,6 +140,7 @@ var parts = map[string][]string{
 	"pkg/task/policy":     {"pkg/task", "pkg/task/problem"},
 	"pkg/task/problem":    {},
 	"pkg/task/query":      {"pkg/task"},
+	"pkg/task/usage":      {"pkg/task"},
 }
 
 func TestPartsOfTheCacheAndOfTask(t *testing.T) {

@@ -41,10 +41,11 @@ type extra struct {
 	startedAt   time.Time
 }
 
-// A listedSpec holds the parts of a submission that lists show or filter by. Many tasks share
-// one.
+// A listedSpec holds the parts of a submission that lists show or filter by, or that the usage
+// depends on. Many tasks share one.
 type listedSpec struct {
 	accelerators string
+	cpus, memory string // for the usage
 	labels       labels.Set
 	group        string
 	failFast     bool
@@ -57,15 +58,15 @@ func listedSpecOf(c *task.Submit) unique.Handle[listedSpec] {
 	if len(r.AnyOf)+len(r.Ordered) > 0 {
 		r = new(c.Resources())
 	}
-	if r.Accelerators == "" && c.Group == "" && !c.FailFast && len(r.Labels)+len(custom) == 0 { // the most frequent case
+	if r.Accelerators == "" && r.CPUs == "" && r.Memory == "" && c.Group == "" && !c.FailFast && len(r.Labels)+len(custom) == 0 { // the most frequent case
 		return nothingListed
 	}
-	return unique.Make(listedSpec{r.Accelerators, labels.Of(r.Labels, custom), c.Group, c.FailFast})
+	return unique.Make(listedSpec{r.Accelerators, r.CPUs, r.Memory, labels.Of(r.Labels, custom), c.Group, c.FailFast})
 }
 
 // resources returns the resources that dropSpec retains.
 func (l listedSpec) resources() task.Resources {
-	return task.Resources{Accelerators: l.accelerators, Labels: l.labels.Map()}
+	return task.Resources{Accelerators: l.accelerators, CPUs: l.cpus, Memory: l.memory, Labels: l.labels.Map()}
 }
 
 // compact returns the compact form of a record; r must not change afterwards.
@@ -94,7 +95,7 @@ func fitsCompact(c *task.Submit) bool {
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group, rest.FailFast = "", "", "", 0, "", "", false
 	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration = "", 0, ""
-	rest.Task.Resources.Accelerators = ""
+	rest.Task.Resources.Accelerators, rest.Task.Resources.CPUs, rest.Task.Resources.Memory = "", "", ""
 	if len(rest.Task.Resources.Labels) > 0 {
 		rest.Task.Resources.Labels = nil
 	}

@@ -34,6 +34,7 @@ func (s *State) Snapshot() *Snapshot {
 	t := &Snapshot{state: *s}
 	t.state.Tasks, t.state.Volumes, t.state.keys = maps.Clone(s.Tasks), maps.Clone(s.Volumes), maps.Clone(s.keys)
 	t.state.Uploads, t.state.over = maps.Clone(s.Uploads), maps.Clone(s.over)
+	t.state.ledger = s.ledger.clone()
 	t.state.writers = make(map[string]*writer, len(s.writers))
 	for id, w := range s.writers {
 		last := *w
@@ -77,6 +78,7 @@ type line struct {
 	Upload *task.UploadRecord `json:"upload,omitempty"`
 	Key    *keyLine           `json:"key,omitempty"`
 	Ended  *endedLine         `json:"ended_sessions,omitempty"`
+	Usage  *usageLine         `json:"usage,omitempty"`
 	Writer *writerLine        `json:"writer,omitempty"`
 }
 
@@ -104,7 +106,8 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	buffer := bufio.NewWriterSize(w, 64<<10)
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
-	lines := len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.over) + len(s.writers)
+	used := s.ledger.lines()
+	lines := len(used) + len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.over) + len(s.writers)
 	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines, s.last})
 	put := func(l line) {
 		if err == nil {
@@ -138,6 +141,9 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.over), compareEnded) {
 		put(line{Ended: &endedLine{k.user, k.id, s.over[k].seq, s.over[k].until}})
+	}
+	for _, u := range used {
+		put(line{Usage: &u})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.writers)) {
 		last := s.writers[id]
@@ -217,6 +223,8 @@ func (s *State) restore(l line) error {
 		}
 	case l.Ended != nil:
 		s.over[endedKey{l.Ended.User, l.Ended.ID}] = endedSessions{l.Ended.Seq, l.Ended.Until}
+	case l.Usage != nil:
+		s.ledger.add(l.Usage.Day, l.Usage.Key, l.Usage.Sum)
 	case l.Writer != nil:
 		w := l.Writer
 		s.writers[w.ID] = &writer{w.Number, w.Seq, w.Results}

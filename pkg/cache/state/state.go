@@ -30,7 +30,8 @@ type State struct {
 	volumeNames map[volumeName]int         // number of volumes of a name that are not deleted
 	active      map[string]map[string]bool // ids of the tasks that are not over, by user
 	successors  map[string]map[string]bool // ids of the tasks that wait for a task, by the id of that task
-	groups      map[groupKey]*groupState   // groups with tasks that are active or held
+	ledger      ledger
+	groups      map[groupKey]*groupState // groups with tasks that are active or held
 	jobs        jobCount
 	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
 	writers     map[string]*writer
@@ -67,6 +68,7 @@ func New() *State {
 		volumeNames: map[volumeName]int{},
 		active:      map[string]map[string]bool{},
 		successors:  map[string]map[string]bool{},
+		ledger:      ledger{},
 		groups:      map[groupKey]*groupState{},
 		jobs:        jobCount{ofUser: map[string]int{}},
 		over:        map[endedKey]endedSessions{},

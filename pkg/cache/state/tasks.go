@@ -271,6 +271,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	s.use(r.Submit)
 	s.unlink(r.Submit.ID)
 	next := s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
+	s.account(r, next.Nodes)
 	if next.Phase == task.Failed && r.Submit.FailFast {
 		s.failed = append(s.failed, r.Submit.ID)
 	}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/usage"
+)
+
+// An Accountant reports the resources that ended tasks used.
+type Accountant interface {
+	Usage(ctx context.Context, q usage.Query) task.Answer
+}
+
+// A usageHandler serves GET /usage.
+type usageHandler struct {
+	reader  Accountant
+	callers *callers
+}
+
+// showUsage reports the resources that ended tasks of the caller, of another user or of all users
+// have used.
+func (h *usageHandler) showUsage(c *fiber.Ctx, user string) error {
+	q := usage.Query{User: user}
+	var err error
+	if q.AllUsers, err = h.callers.allUsers(c); err != nil {
+		return err
+	}
+	if q.Group, err = groupOf(c); err != nil {
+		return err
+	}
+	if q.By, err = usage.ParseBy(c.Query("by")); err != nil {
+		return err
+	}
+	if q.Since, err = usage.ParseSince(c.Query("since"), time.Now()); err != nil {
+		return err
+	}
+	return send(c, h.reader.Usage(c.UserContext(), q), nil)
+}
