@@ -1,0 +1,239 @@
+"""Archives of files and directories. Equal content gives equal archives: the entries are sorted
+and have no times and no owners."""
+
+import gzip
+import hashlib
+import os
+import posixpath
+import shutil
+import stat
+import subprocess
+import tarfile
+import tempfile
+from typing import IO, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
+
+from . import _ignore
+from .errors import TaskUnusable
+
+WORKDIR = "~/sky_workdir"  # destination of an uploaded working directory
+_SINGLE = ".k8s-cli-file"  # name of the entry of the archive of a single file
+_SKY_IGNORE, _GIT_IGNORE, _GIT = ".skyignore", ".gitignore", ".git"
+
+
+class Archive(NamedTuple):
+    """A compressed tar file on this machine."""
+
+    path: str
+    sha256: str
+    size: int
+    skipped: Tuple[str, ...]  # neither a file, nor a directory, nor a link
+
+    def remove(self) -> None:
+        try:
+            os.remove(self.path)
+        except FileNotFoundError:
+            pass
+
+
+class _Entry(NamedTuple):
+    path: str  # on this machine
+    name: str  # in the archive
+    info: os.stat_result
+
+
+class _Tree:
+    """The content of an archive, in the order of the archive."""
+
+    def __init__(self, root: str, tracked: bool) -> None:
+        self.entries: List[_Entry] = []
+        self.sizes: Dict[str, int] = {}  # bytes of each file or directory at the top level
+        self.skipped: List[str] = []
+        info = os.stat(root)
+        if stat.S_ISREG(info.st_mode):
+            self.entries.append(_Entry(root, _SINGLE, info))
+            self.sizes[os.path.basename(root)] = info.st_size
+            return
+        sky = _rules(os.path.join(root, _SKY_IGNORE), ())
+        self._nested = sky is None and not tracked  # .gitignore files apply
+        self._dir(root, (), sky or [])
+
+    def _dir(self, directory: str, at: Tuple[str, ...], rules: List[_ignore.Rule]) -> None:
+        if self._nested:
+            rules = rules + (_rules(os.path.join(directory, _GIT_IGNORE), at) or [])
+        for item in sorted(os.listdir(directory), key=os.fsencode):
+            path, name = os.path.join(directory, item), at + (item,)
+            info = os.lstat(path)
+            is_dir = stat.S_ISDIR(info.st_mode)
+            if item == _GIT or _ignore.ignores(rules, name, is_dir):
+                continue
+            if not (is_dir or stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
+                self.skipped.append("/".join(name))
+                continue
+            self.entries.append(_Entry(path, "/".join(name), info))
+            if is_dir:
+                self._dir(path, name, rules)
+            elif stat.S_ISREG(info.st_mode):
+                self.sizes[name[0]] = self.sizes.get(name[0], 0) + info.st_size
+
+
+def _rules(path: str, at: Sequence[str]) -> Optional[List[_ignore.Rule]]:
+    """Returns the rules of a file, or None if there is no such file."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return _ignore.parse(file.read(), at)
+    except FileNotFoundError:
+        return None
+
+
+class _Limited:
+    """A file that computes the size and the hash of what is written to it."""
+
+    def __init__(self, to: IO[bytes], limit: int) -> None:
+        self._to, self._limit = to, limit
+        self.sha256, self.size = hashlib.sha256(), 0
+
+    def write(self, data: bytes) -> int:
+        self.size += len(data)
+        if self._limit and self.size > self._limit:
+            raise OverflowError
+        self.sha256.update(data)
+        return self._to.write(data)
+
+    def flush(self) -> None:
+        self._to.flush()
+
+
+def pack(path: str, limit: int = 0, tracked: bool = False) -> Archive:
+    """Creates the archive of a file or of the content of a directory.
+
+    tracked disregards .gitignore files: the directory is a checkout, which has only tracked files.
+    """
+    tree = _Tree(path, tracked)
+    handle, name = tempfile.mkstemp(prefix="k8s-cli-", suffix=".tar.gz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            out = _Limited(file, limit)
+            with gzip.GzipFile("", "wb", mtime=0, fileobj=cast(IO[bytes], out)) as compressed:
+                with tarfile.TarFile(fileobj=cast(IO[bytes], compressed), mode="w", format=tarfile.PAX_FORMAT) as archive:
+                    for entry in tree.entries:
+                        _add(archive, entry)
+    except BaseException as err:
+        os.remove(name)
+        if isinstance(err, OverflowError):
+            raise _too_large(path, limit, tree.sizes) from None
+        raise
+    return Archive(name, out.sha256.hexdigest(), out.size, tuple(tree.skipped))
+
+
+def _add(archive: tarfile.TarFile, entry: _Entry) -> None:
+    header = tarfile.TarInfo(entry.name)
+    mode = entry.info.st_mode
+    header.mode = mode & 0o777
+    if stat.S_ISDIR(mode):
+        header.type, header.mode = tarfile.DIRTYPE, header.mode | 0o700
+    elif stat.S_ISLNK(mode):
+        header.type, header.linkname, header.mode = tarfile.SYMTYPE, os.readlink(entry.path), 0o777
+    else:
+        header.size = entry.info.st_size
+        with open(entry.path, "rb") as file:
+            archive.addfile(header, file)
+        return
+    archive.addfile(header)
+
+
+def _too_large(path: str, limit: int, sizes: Mapping[str, int]) -> TaskUnusable:
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:3]
+    named = ", ".join(f"{name} ({format_size(sizes[name])})" for name in largest)
+    return TaskUnusable(
+        f"{path} exceeds the packed size limit of the server, {format_size(limit)}; the largest entries are: {named}. "
+        f"Exclude files with a {_SKY_IGNORE}, or store them on a volume"
+    )
+
+
+def format_size(size: float) -> str:
+    """Formats a number of bytes for people."""
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:.0f} {units[0]}" if units[0] == "B" or size >= 10 else f"{size:.1f} {units[0]}"
+
+
+def in_image(path: str) -> bool:
+    """Reports whether a path is written as a path in the image."""
+    return path.startswith("/") or path == "~" or path.startswith("~/")
+
+
+def is_local(workdir: str) -> bool:
+    """Reports whether workdir is a directory on this machine; otherwise it is a path in the image."""
+    directory = expand(workdir)
+    if not workdir or directory == "/":
+        return False
+    if os.path.isdir(directory):
+        return True
+    if os.path.exists(directory):
+        raise TaskUnusable(f"workdir: {workdir!r} is not a directory")
+    if in_image(workdir):
+        return False
+    raise TaskUnusable(
+        f"workdir: no directory {workdir!r} on this machine; a directory of the image begins with / or ~/"
+    )
+
+
+def target_of(target: str, source: str) -> str:
+    """Returns the path in a container to which source is copied.
+
+    A relative target is below the working directory. A file is copied into a target that ends with a slash.
+    """
+    into = target.endswith("/")
+    if not in_image(target):
+        target = f"{WORKDIR}/{target}"
+    if into and os.path.isfile(expand(source)):
+        target = f"{target}/{os.path.basename(source)}"
+    target = posixpath.normpath(target)
+    return target[1:] if target.startswith("//") else target
+
+
+def expand(path: str) -> str:
+    """Replaces a leading ~ by the home directory of the user."""
+    return os.path.expanduser(path) if path == "~" or path.startswith("~/") else path
+
+
+def checkout(url: str, ref: str) -> str:
+    """Checks out a commit into a new directory with the git program of the user. The caller removes the directory."""
+    if url.startswith("-") or ref.startswith("-"):
+        raise TaskUnusable(f"workdir: {ref!r} of {url!r} is not a valid git reference")
+    directory = tempfile.mkdtemp(prefix="k8s-cli-git-")
+    try:
+        _fetch(directory, os.path.abspath(url) if os.path.exists(url) else url, ref)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return directory
+
+
+def _fetch(directory: str, source: str, ref: str) -> None:
+    """Fetches only the commit if the server allows it, and otherwise all branches and tags."""
+    _git(directory, "init", "--quiet")
+    try:
+        _git(directory, "fetch", "--quiet", "--depth", "1", "--", source, ref or "HEAD")
+        return _git(directory, "checkout", "--quiet", "FETCH_HEAD")
+    except TaskUnusable:
+        if not ref:
+            raise
+    _git(directory, "fetch", "--quiet", "--tags", "--", source, "+refs/heads/*:refs/remotes/origin/*")
+    for name in (ref, "refs/remotes/origin/" + ref):
+        try:
+            return _git(directory, "checkout", "--quiet", "--detach", name, "--")
+        except TaskUnusable:
+            continue
+    raise TaskUnusable(f"workdir: {source} has no branch, tag or commit {ref!r}")
+
+
+def _git(directory: str, *arguments: str) -> None:
+    try:
+        done = subprocess.run(["git", "-C", directory, *arguments], stderr=subprocess.PIPE, text=True)
+    except OSError as err:
+        raise TaskUnusable(f"workdir: run git: {err}") from err
+    if done.returncode != 0:
+        said = done.stderr.strip().replace("\n", "; ") or f"exit code {done.returncode}"
+        raise TaskUnusable(f"workdir: git {arguments[0]}: {said}")

@@ -1,0 +1,115 @@
+"""The parts of log and event streams that perform no input or output."""
+
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ._cursor import Clock, Cursor, Deduper, Time
+
+RESUME = "X-Log-Resume"  # request header: position of each node in the log
+RESUMABLE = "X-Log-Resumable"  # response header: "true" if each line begins with its time
+_START = "start"  # value of RESUME at the beginning of the log
+_MAX_TOKEN = 12 << 10  # largest value of RESUME in bytes: servers accept about 16 KB of headers
+_MAX_EVENT = 1 << 20  # largest event in bytes
+
+_HEAD = re.compile(rb"(?:node-(\d+) \| )?(\S+)(?: |$)")
+
+
+class LogReader:
+    """Tracks the position in the log of each node, and removes repeated lines.
+
+    The server sends each line with its time, which the reader removes unless the caller wants it.
+    """
+
+    def __init__(self, timestamps: bool) -> None:
+        self.resumable = False
+        self.lines = 0
+        self._timestamps = timestamps
+        self._clock = Clock()
+        self._cursors: Dict[int, Cursor] = {}  # by rank
+        self._again: Dict[int, Deduper] = {}
+        self._partial = b""
+
+    def token(self) -> str:
+        """Returns the position from which the server sends lines."""
+        if not self._cursors:
+            return _START
+        return ",".join(f"{rank}@{c.since()}" for rank, c in sorted(self._cursors.items()))
+
+    def can_resume(self) -> bool:
+        """Reports whether the server can send the rest of the log."""
+        return self.resumable and len(self.token()) <= _MAX_TOKEN
+
+    def begin(self, resumable: bool) -> None:
+        """Begins a response. A partial line at the end of the response before comes again."""
+        self.resumable = resumable
+        self._partial = b""
+        self._again = {rank: c.deduper() for rank, c in self._cursors.items()}
+
+    def feed(self, data: bytes) -> List[bytes]:
+        """Returns the new lines, each with its newline."""
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        return [line for raw in whole for line in self._line(raw + b"\n")]
+
+    def end(self) -> List[bytes]:
+        """Returns the last line of a log that does not end with a newline."""
+        raw, self._partial = self._partial, b""
+        return list(self._line(raw)) if raw else []
+
+    def _line(self, raw: bytes) -> Iterator[bytes]:
+        if not self.resumable:
+            self.lines += 1
+            yield raw
+            return
+        rank, start, rest, at = self._parse(raw)
+        digest = hash(raw)
+        again = self._again.get(rank)
+        if again and again.has(at, digest):
+            return
+        self._cursors.setdefault(rank, Cursor()).advance(at, digest)
+        self.lines += 1
+        yield raw if self._timestamps else raw[:start] + raw[rest:]
+
+    def _parse(self, raw: bytes) -> Tuple[int, int, int, Time]:
+        """Returns the rank, where the time begins, where the text begins, and the time."""
+        match = _HEAD.match(raw)
+        at = self._clock.parse(match.group(2)) if match else None
+        if not match or not at:
+            raise ValueError(f"the log has a line without its time: {raw[:80]!r}")
+        return int(match.group(1) or 0), match.start(2), match.end(), at
+
+
+class Message(NamedTuple):
+    """A server-sent event."""
+
+    id: str
+    data: str
+
+
+class EventReader:
+    """Parses server-sent events by the rules of the HTML standard, section 9.2.6."""
+
+    def __init__(self) -> None:
+        self._partial = b""
+        self._id = ""
+        self._data: List[str] = []
+
+    def feed(self, chunk: bytes) -> List[Message]:
+        """Returns the events that are complete. Heartbeats have no data."""
+        *lines, self._partial = (self._partial + chunk).split(b"\n")
+        if len(self._partial) + sum(map(len, self._data)) > _MAX_EVENT:
+            raise ValueError(f"an event is larger than {_MAX_EVENT} bytes")
+        return [m for m in map(self._line, lines) if m]
+
+    def _line(self, raw: bytes) -> Optional[Message]:
+        text = raw.decode("utf-8", "replace").rstrip("\r")
+        if not text:
+            message = Message(self._id, "\n".join(self._data))
+            self._id, self._data = "", []
+            return message if message.id or message.data else None
+        name, _, value = text.partition(":")
+        value = value[1:] if value.startswith(" ") else value
+        if name == "id":
+            self._id = value
+        elif name == "data":
+            self._data.append(value)
+        return None

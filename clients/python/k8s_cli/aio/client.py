@@ -1,0 +1,295 @@
+"""The client of the API server."""
+
+import json
+import random
+import re
+import string
+import time
+from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+
+from .. import _retry, models
+from ..errors import ApiError, BatchFailed, Error, UploadMissing, api_error
+from ..task import Item, Packer, Task, TaskLike, grid, has_files, names
+from ._io import call, sleep
+from ._requests import body_of, query_of
+from .job import Group, Job, Sweep
+from .operations import PAGE, Operations
+from .session import BrowserSession
+
+_BATCH_TASKS = 5000  # largest number of tasks in one request
+_BATCH_BYTES = 32 << 20  # largest size of one request; a single task may be larger
+_LETTERS = string.ascii_lowercase + string.digits
+
+
+class Client(Operations):
+    """A client of one server in the name of one user.
+
+    Without arguments, the client uses the server and the login of the CLI: `K8S_CLI_API_URL`, `K8S_CLI_INSECURE_HTTP`,
+    and the files that `k8s-cli auth login` writes. The client opens no connection before the first request.
+    """
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def submit(
+        self,
+        task: TaskLike = None,
+        *,
+        group: str = "",
+        after: Union[str, Job, Iterable[Union[str, Job]]] = (),
+        after_any: Union[str, Job, Iterable[Union[str, Job]]] = (),
+        key: str = "",
+        **fields: Any,
+    ) -> Job:
+        """Submits a task, and uploads the local files that the task names.
+
+        task is a Task, a dict, or the text of a task file. Without task, the keywords are the fields of the task, as
+        for Task. The task starts after the tasks in after have completed and the tasks in after_any have ended. When
+        submit returns, the server has stored the task. A repeated submission with the same key has no effect and
+        returns the same job.
+        """
+        return await self._submit(Task.of(task, fields), group, names(after), names(after_any), key or _retry.new_key())
+
+    async def submit_all(
+        self, tasks: Iterable[Union[Task, Mapping[str, Any], Item]], *, group: str = "", atomic: bool = False
+    ) -> List[Job]:
+        """Submits many tasks in one request, or in one request for each 5,000 tasks.
+
+        An item can name earlier items by their keys. With atomic, the server accepts all tasks or none, and an item can
+        name any item. The error is BatchFailed if the server rejects some of the tasks.
+        """
+        items = [i if isinstance(i, Item) else Item(i) for i in tasks]
+        packer = Packer(0)
+        try:
+            bodies = [await self._item(i, group, packer) for i in items]
+            results = await self._submit_uploaded(bodies, atomic, packer)
+        finally:
+            packer.close()
+        return self._jobs_of(bodies, results)
+
+    async def map(
+        self,
+        task: Union[Task, Mapping[str, Any], Callable[[Any], Union[Task, Mapping[str, Any]]]],
+        points: Union[Mapping[str, Iterable[Any]], Iterable[Any]],
+        *,
+        group: str = "",
+    ) -> Sweep:
+        """Submits one task for each point, as one group.
+
+        points is a grid (`{"LR": [0.1, 0.01], "EPOCHS": [3, 10]}`, one point for each combination), or an iterable. If
+        task is a function, the function returns the task of a point. Otherwise, points are dicts of environment
+        variables. SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks.
+        """
+        chosen: List[Any] = list(grid(points)) if isinstance(points, Mapping) else list(points)
+        if not chosen:
+            raise ValueError("the sweep has no points")
+        tasks = []
+        for rank, point in enumerate(chosen):
+            envs = {"SKYPILOT_JOB_RANK": str(rank), "SKYPILOT_NUM_JOBS": str(len(chosen))}
+            if callable(task):
+                made = Task.of(task(point))
+            elif isinstance(point, Mapping):
+                made, envs = Task.of(task), {**point, **envs}
+            else:
+                raise TypeError(f"the point {point!r} is not a dict of variables; pass a function that returns its task")
+            tasks.append(made.with_envs(envs))
+        name = group or self._group_name(tasks[0])
+        jobs = await self.submit_all([Item(t, group=name) for t in tasks])
+        return Sweep(self, name, jobs, chosen)
+
+    async def chain(self, tasks: Iterable[Union[Task, Mapping[str, Any]]], *, group: str = "") -> Sweep:
+        """Submits tasks that run one after the other, as one group. The server accepts all tasks or none.
+
+        Each task starts when the task before has completed.
+        """
+        base = _retry.new_key()
+        items: List[Item] = []
+        for i, task in enumerate(tasks):
+            items.append(Item(Task.of(task), key=f"{base}/{i}", after=[f"{base}/{i - 1}"] if i else []))
+        if not items:
+            raise ValueError("the chain has no tasks")
+        name = group or self._group_name(Task.of(items[0].task))
+        jobs = await self.submit_all(items, group=name, atomic=True)
+        return Sweep(self, name, jobs, list(range(len(jobs))))
+
+    async def preview(self, task: TaskLike = None, **fields: Any) -> models.Preview:
+        """Returns the Kubernetes objects that the server would create for a task. preview submits nothing."""
+        made = Task.of(task, fields)
+        body, kind = body_of(made.yaml if made.yaml is not None else made.json())
+        answer = await self.request("POST", "/tasks/preview", body=body, content_type=kind, safe=True)
+        return models.decode(models.Preview, answer.json())
+
+    async def get(self, id: str) -> Job:
+        """Returns the job of a task, with its status."""
+        status = await self.status(id)
+        return Job(self, id, status=status)
+
+    def job(self, id: str) -> Job:
+        """Returns the job of a task without a request."""
+        return Job(self, id)
+
+    async def jobs(
+        self,
+        *,
+        all_users: bool = False,
+        user: str = "",
+        status: Union[str, Sequence[str]] = (),
+        name: str = "",
+        name_prefix: str = "",
+        name_contains: str = "",
+        label: Union[str, Sequence[str]] = (),
+        reason: Union[str, Sequence[str]] = (),
+        group: str = "",
+        since: str = "",
+        sort: str = "",
+        page_size: int = PAGE,
+    ) -> AsyncIterator[Job]:
+        """Returns the tasks that match all filters, newest first, with their status. Reads one page after the other.
+
+        since is an age such as 3h, or a time in RFC 3339. sort is created, started, ended, name or status, with - in
+        front for descending.
+        """
+        filters: Dict[str, Any] = dict(all_users=all_users, user=user, status=status, name=name, name_prefix=name_prefix)
+        filters.update(name_contains=name_contains, label=label, reason=reason, group=group, since=since, sort=sort)
+        cursor = ""
+        while True:
+            page = await self.page(limit=page_size, cursor=cursor, **filters)
+            for found in page.items:
+                yield Job(self, found.task_id, status=found)
+            cursor = page.next
+            if not cursor:
+                return
+
+    def group(self, name: str) -> Group:
+        """Returns a group without a request."""
+        return Group(self, name)
+
+    def browser_session(self, cookie: str = "") -> BrowserSession:
+        """Returns a session of a browser, for programs that open the dashboard for a user."""
+        return BrowserSession(self, cookie)
+
+    async def _submit(self, task: Task, group: str, after: List[str], after_any: List[str], key: str) -> Job:
+        query = query_of(group=group, after=after, after_any=after_any)
+        packer = Packer(0)
+        try:
+            content = task.yaml if task.yaml is not None else await self._pack(task.json(), packer)
+            await self._upload_all(packer)
+            body, kind = body_of(content)
+            try:
+                answer = await self.request("POST", "/tasks/submit", query=query, body=body, content_type=kind, key=key)
+            except UploadMissing:  # the server has deleted an archive since the check
+                if not packer.archives:
+                    raise
+                await self._upload_all(packer)
+                answer = await self.request("POST", "/tasks/submit", query=query, body=body, content_type=kind, key=key)
+        finally:
+            packer.close()
+        got = models.decode(models.Submitted, answer.json())
+        return Job(self, got.task_id, name=task.name, group=group, warnings=packer.skipped + got.warnings)
+
+    async def _pack(self, fields: Dict[str, Any], packer: Packer) -> Dict[str, Any]:
+        """Replaces the local files of a task by uploads."""
+        if not await call(has_files, fields):
+            return fields
+        if not packer.limit:
+            packer.limit = await self.upload_limit()
+        return await call(packer.pack, fields)
+
+    async def _upload_all(self, packer: Packer) -> None:
+        """Uploads the archives that the server does not have."""
+        for sha256, archive in packer.archives.items():
+            if not await self.has_upload(sha256):
+                await self.upload(archive.path, sha256)
+
+    async def _item(self, item: Item, group: str, packer: Packer) -> Dict[str, Any]:
+        """Returns an item of a batch in JSON."""
+        fields = await self._pack(Task.of(item.task).json(), packer)
+        more = {
+            "idempotency_key": item.key,
+            "group": item.group or group,
+            "after": names(item.after),
+            "after_any": names(item.after_any),
+        }
+        return {**fields, **{k: v for k, v in more.items() if v}}
+
+    async def _submit_uploaded(
+        self, bodies: List[Dict[str, Any]], atomic: bool, packer: Packer
+    ) -> List[Dict[str, Any]]:
+        """Uploads the archives and submits the items. If the server has deleted archives since the check, it does so twice."""
+        await self._upload_all(packer)
+        try:
+            results = await self._submit_batches(bodies, atomic)
+        except UploadMissing:
+            if not packer.archives:
+                raise
+            await self._upload_all(packer)
+            return await self._submit_batches(bodies, atomic)
+        missing = [i for i, r in enumerate(results) if r.get("reason") == UploadMissing.__name__]
+        if missing and packer.archives:
+            await self._upload_all(packer)
+            for i, result in zip(missing, await self._submit_batches([bodies[i] for i in missing], False)):
+                results[i] = result
+        return results
+
+    async def _submit_batches(self, bodies: List[Dict[str, Any]], atomic: bool) -> List[Dict[str, Any]]:
+        raws = [json.dumps(b, allow_nan=False) for b in bodies]
+        results: List[Dict[str, Any]] = []
+        while len(results) < len(raws):
+            end, size = len(results), 0
+            while end < len(raws) and (atomic or end - len(results) < _BATCH_TASKS):
+                size += len(raws[end]) + 2
+                if size > _BATCH_BYTES and end > len(results) and not atomic:
+                    break
+                end += 1
+            try:
+                results += await self._submit_batch(raws[len(results) : end], atomic)
+            except Error as err:
+                if not results:
+                    raise
+                results += [{"error": err}] * (len(raws) - len(results))  # the server has accepted earlier tasks
+        return results
+
+    async def _submit_batch(self, raws: List[str], atomic: bool) -> List[Dict[str, Any]]:
+        """Submits a batch, and repeats the request while the server is too busy for some of the tasks."""
+        body, key, began = ("[" + ", ".join(raws) + "]").encode(), _retry.new_key(), time.monotonic()
+        while True:
+            query = query_of(atomic=atomic)
+            answer = await self.request(
+                "POST", "/tasks/batch", query=query, body=body, content_type="application/json", key=key
+            )
+            results: List[Dict[str, Any]] = answer.json()["results"]
+            if len(results) != len(raws):
+                raise Error(f"{self.url} answered for {len(results)} of {len(raws)} tasks")
+            if not any(r.get("code") == 503 for r in results) or time.monotonic() - began > self.timeout:
+                return results
+            await sleep(_retry.jittered(_retry.BUSY_PAUSE))
+
+    def _jobs_of(self, bodies: List[Dict[str, Any]], results: List[Dict[str, Any]]) -> List[Job]:
+        wrong: Dict[int, Error] = {}
+        jobs: List[Optional[Job]] = []
+        accepted: List[Job] = []
+        for i, (body, result) in enumerate(zip(bodies, results)):
+            if "error" in result or result.get("code"):
+                wrong[i] = result.get("error") or api_error(int(result["code"]), result)
+                jobs.append(None)
+                continue
+            got = models.decode(models.Submitted, result)
+            accepted.append(
+                Job(self, got.task_id, name=body.get("name") or "", group=body.get("group", ""), warnings=got.warnings)
+            )
+            jobs.append(accepted[-1])
+        if wrong:
+            raise BatchFailed(jobs, wrong)
+        return accepted
+
+    @staticmethod
+    def _group_name(task: Task) -> str:
+        """Returns a new name for the group of a sweep."""
+        base = re.sub(r"[^A-Za-z0-9_.-]+", "-", task.name)[:40].strip("-_.") or "sweep"
+        return base + "-" + "".join(random.choices(_LETTERS, k=5))
+
+    def __repr__(self) -> str:
+        return f"<k8s_cli.aio.Client of {self.url}>"

@@ -1,0 +1,125 @@
+"""Streams of events."""
+
+import json
+import time
+from typing import Optional, Sequence, Tuple
+
+from .. import _retry, _streams, models
+from ..errors import ApiError, ConnectionFailed, WaitTimeout, is_unavailable
+from ._io import Response, sleep
+from ._requests import Requests
+
+_QUIET = 45.0  # seconds of silence after which the client treats a stream as broken
+
+
+class EventStream:
+    """An iterator of events. After a break of the connection, the stream resumes on any pod of the server.
+
+    The stream contains every event that happens after `open` returns; the first step of an iteration calls `open`. The
+    stream of one object ends when the object is over. The error is EventsExpired if events were missed during an
+    interruption, and ConnectionFailed or Unavailable if the stream cannot reconnect.
+    """
+
+    def __init__(
+        self, client: Requests, path: str, query: Sequence[Tuple[str, str]], after: str, *, one: bool = False
+    ) -> None:
+        self.last_id = after  # id of the last event
+        self._client, self._path, self._query = client, path, query
+        self._one = one  # the stream is of one object
+        self._over = self._opened = False
+        self._response: Optional[Response] = None
+        self._reader = _streams.EventReader()
+        self._ready: "list[_streams.Message]" = []
+
+    async def __aenter__(self) -> "EventStream":
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __aiter__(self) -> "EventStream":
+        return self
+
+    async def __anext__(self) -> models.Event:
+        event = await self.next()
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    async def open(self, timeout: float = _QUIET) -> None:
+        """Opens the connection, if the stream has none."""
+        if self._response or self._over:
+            return
+        headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Last-Event-ID": self.last_id}
+        response = await self._client.open("GET", self._path, query=self._query, headers=headers, timeout=timeout)
+        self._opened = True
+        if response.status == 204:  # the object is over, and there are no more events
+            self._over = True
+            response.close()
+            return
+        self._response, self._reader = response, _streams.EventReader()
+
+    async def next(self, deadline: Optional[float] = None) -> Optional[models.Event]:
+        """Waits for the next event. Returns None after the last event of an object.
+
+        deadline is a value of time.monotonic; the error is WaitTimeout if no event arrives until then.
+        """
+        while True:
+            while self._ready:
+                message = self._ready.pop(0)
+                self.last_id = message.id or self.last_id
+                if message.data:
+                    event = models.decode(models.Event, json.loads(message.data))
+                    self._over = self._one and event.over
+                    if self._over:
+                        self.close()
+                    return event
+            if self._over:
+                return None
+            if self._response is None:
+                await self._connect(deadline)
+                continue
+            await self._read(self._response, deadline)
+
+    async def _read(self, response: Response, deadline: Optional[float]) -> None:
+        try:
+            data = await response.chunk(_left(deadline))
+            self._ready += self._reader.feed(data)
+            if data:
+                return
+        except ConnectionFailed:
+            pass
+        self.close()
+
+    async def _connect(self, deadline: Optional[float]) -> None:
+        """Opens the connection. If the stream had a connection before, it tries again until the timeout of the client."""
+        if not self._opened:
+            try:
+                return await self.open(_left(deadline))
+            except ConnectionFailed:
+                _left(deadline)
+                raise
+        began = time.monotonic()
+        while True:
+            pause = _retry.jittered(_retry.LISTEN_PAUSE)
+            await sleep(min(pause, _left(deadline)))
+            try:
+                return await self.open(_left(deadline))
+            except (ApiError, ConnectionFailed) as err:
+                if not is_unavailable(err) or time.monotonic() - began > self._client.timeout:
+                    raise
+
+    def close(self) -> None:
+        """Closes the connection. The next step of an iteration opens another one."""
+        if self._response:
+            self._response.close()
+            self._response = None
+
+
+def _left(deadline: Optional[float]) -> float:
+    """Returns how long to wait for a stream, in seconds."""
+    left = _QUIET if deadline is None else min(_QUIET, deadline - time.monotonic())
+    if left <= 0:
+        raise WaitTimeout("no event arrived in time")
+    return left

@@ -1,0 +1,262 @@
+"""Jobs and groups: what a submission returns."""
+
+import time
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from .. import _html as views
+from .. import models
+from ..errors import Error, GroupFailed, Gone, TaskFailed, WaitTimeout
+from ._io import sleep, spawn
+from ._requests import query_of, segment
+from .events import EventStream
+from .operations import PAGE, Operations
+
+
+class Job:
+    """A submitted task."""
+
+    def __init__(
+        self,
+        client: Operations,
+        id: str,
+        *,
+        name: str = "",
+        group: str = "",
+        warnings: Sequence[str] = (),
+        status: Optional[models.TaskStatus] = None,
+    ) -> None:
+        self.id = id
+        self.name = status.name if status else name
+        self.group = status.metadata.group if status else group
+        self.warnings = list(warnings)  # of the server, about the task
+        self.last: Optional[models.TaskStatus] = status  # the status that the client read last
+        self._client = client
+
+    async def status(self) -> models.TaskStatus:
+        """Returns the status of the task."""
+        self.last = await self._client.status(self.id)
+        return self.last
+
+    async def spec(self) -> Dict[str, Any]:
+        """Returns the task as submitted, with secrets redacted."""
+        return await self._client.spec(self.id)
+
+    async def stop(self) -> None:
+        """Stops the task. If the task is over, stop changes nothing."""
+        await self._client.stop(self.id)
+
+    async def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.TaskStatus:
+        """Waits until the task is over, and returns its status.
+
+        The error is WaitTimeout after timeout seconds. With check, the error is TaskFailed if the task failed or was
+        stopped.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        status = await self.status()
+        while not status.over:
+            stream = self.events()
+            try:
+                while await stream.next(deadline):
+                    pass
+            except Gone:  # events were missed during an interruption
+                pass
+            except WaitTimeout:
+                raise WaitTimeout(f"task {self.id} is not over after {timeout:g} s; it is {status.status}") from None
+            finally:
+                stream.close()
+            status = await self.status()
+        if check and status.status != "completed":
+            why = status.metadata.message or status.metadata.reason
+            raise TaskFailed(f"task {self.id} is {status.status}" + (f": {why}" if why else ""), status)
+        return status
+
+    async def logs(
+        self,
+        *,
+        follow: bool = True,
+        tail: Optional[int] = None,
+        since: Optional[float] = None,
+        node: Optional[int] = None,
+        attempt: Optional[int] = None,
+        timestamps: bool = False,
+    ) -> AsyncIterator[str]:
+        """Returns the lines of the log with their newlines, as they arrive, until the task is over.
+
+        The iterator resumes the log after a break of the connection, without loss or repeats. Without follow, it
+        returns only the present lines. since is in seconds. Lines of multi-node tasks begin with `node-RANK | `. Bytes
+        that are not UTF-8 are replaced; log_bytes returns the bytes.
+        """
+        lines = self.log_bytes(follow=follow, tail=tail, since=since, node=node, attempt=attempt, timestamps=timestamps)
+        async for line in lines:
+            yield line.decode("utf-8", "replace")
+
+    def log_bytes(self, **options: Any) -> AsyncIterator[bytes]:
+        """Returns the lines of the log, byte for byte. The options are those of logs."""
+        return self._client.log_bytes(self.id, **options)
+
+    async def log_lines(
+        self, lines: str, *, node: Optional[int] = None, attempt: Optional[int] = None, timestamps: bool = False
+    ) -> models.LogLines:
+        """Returns lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines."""
+        return await self._client.log_lines(self.id, lines, node=node, attempt=attempt, timestamps=timestamps)
+
+    def events(self, *, after: str = "") -> EventStream:
+        """Returns the stream of the events of the task, from the first event on, until the task is over."""
+        return EventStream(self._client, f"/tasks/{segment(self.id)}/events", [], after, one=True)
+
+    async def past_events(self, *, after: str = "", limit: Optional[int] = None) -> List[models.Event]:
+        """Returns the events so far, oldest first."""
+        return await self._client.task_events(self.id, after=after, limit=limit)
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id}" + (f" {self.name!r}" if self.name else "") + (f": {self.last.status}>" if self.last else ">")
+
+    def _html(self) -> str:
+        return views.job(self.id, self.name, self.last)
+
+    def _repr_html_(self) -> str:
+        return self._html()
+
+    def _ipython_display_(self) -> None:
+        """Shows the job in a notebook, and keeps the view up to date until the task is over."""
+        handle = views.show(self._html, repr(self))
+        if handle and not (self.last and self.last.over):
+            spawn(self._live, handle)
+
+    async def _live(self, handle: views.Handle) -> None:
+        await _refresh(handle, self._html, self.status, lambda: bool(self.last and self.last.over))
+
+
+async def _refresh(
+    handle: views.Handle, html: Callable[[], str], read: Callable[[], Any], is_over: Callable[[], bool]
+) -> None:
+    """Updates a view until its object is over, for at most MAX_LIVE seconds."""
+    ends = time.monotonic() + views.MAX_LIVE
+    shown, pause = "", views.FIRST_PAUSE
+    try:
+        while time.monotonic() < ends:
+            try:
+                await read()
+            except Error as err:
+                handle.note(str(err))
+                return
+            if html() != shown:
+                shown, pause = html(), views.FIRST_PAUSE
+                handle.update(shown)
+            if is_over():
+                return
+            await sleep(pause)
+            pause = min(pause * views.SLOWDOWN, views.MAX_PAUSE)
+        handle.note(f"not updated after {views.MAX_LIVE / 3600:g} hours")
+    finally:
+        handle.close()
+
+
+class Group:
+    """The tasks of the user with one name of a group."""
+
+    def __init__(self, client: Operations, name: str) -> None:
+        self.name = name
+        self.last: Optional[models.GroupStatus] = None  # the state that the client read last
+        self._client = client
+
+    async def status(self) -> models.GroupStatus:
+        """Returns the state of the group."""
+        self.last = await self._client.group_status(self.name)
+        return self.last
+
+    async def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.GroupStatus:
+        """Waits until all tasks of the group are over, and returns the state of the group.
+
+        The error is WaitTimeout after timeout seconds. With check, the error is GroupFailed if a task failed or was
+        stopped.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        stream = self.events()
+        try:
+            while True:
+                try:
+                    await stream.open()
+                    status = await self.status()
+                    left = status.unfinished
+                    while left > 0:  # an event may already count in status, which then is read once more
+                        event = await stream.next(deadline)
+                        left -= 1 if event and event.kind == "task" and event.over else 0
+                    if status.unfinished == 0:
+                        break
+                except Gone:  # events were missed during an interruption
+                    stream.close()
+                    stream = self.events()
+                except WaitTimeout:
+                    raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s") from None
+        finally:
+            stream.close()
+        if check and status.status != "completed":
+            counts = ", ".join(f"{n} {s}" for s, n in sorted(status.by_status.items()) if n)
+            raise GroupFailed(f"group {self.name} is {status.status}: {counts}", status)
+        return status
+
+    async def stop(self) -> int:
+        """Stops the tasks of the group that are not over. Returns the number of tasks."""
+        segment(self.name)  # an empty name could mean all tasks
+        return await self._client.stop_all(group=self.name)
+
+    def events(self, *, after: str = "") -> EventStream:
+        """Returns the stream of the events of the group, from now on."""
+        return EventStream(self._client, "/events", query_of(group=self.name), after)
+
+    async def jobs(self, **filters: Any) -> AsyncIterator[Job]:
+        """Returns the tasks of the group, oldest first, with their status. The filters are those of Client.jobs."""
+        cursor = ""
+        while True:
+            options: Dict[str, Any] = {"sort": "created", "limit": PAGE, **filters, "group": self.name}
+            page = await self._client.page(cursor=cursor, **options)
+            for found in page.items:
+                yield Job(self._client, found.task_id, status=found)
+            cursor = page.next
+            if not cursor:
+                return
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}" + (f": {self.last.status}>" if self.last else ">")
+
+    def _html(self) -> str:
+        return views.group(self.name, self.last)
+
+    def _repr_html_(self) -> str:
+        return self._html()
+
+    def _ipython_display_(self) -> None:
+        """Shows the group in a notebook, and keeps the view up to date until all tasks are over."""
+        handle = views.show(self._html, repr(self))
+        if handle:
+            spawn(self._live, handle)
+
+    async def _live(self, handle: views.Handle) -> None:
+        await _refresh(handle, self._html, self.status, lambda: bool(self.last and not self.last.unfinished))
+
+
+class Sweep(Group):
+    """A group that `map` or `chain` submitted. A sweep is a sequence of its jobs, in the order of the points."""
+
+    def __init__(self, client: Operations, name: str, jobs: Sequence[Job], points: Sequence[Any]) -> None:
+        super().__init__(client, name)
+        self.points = list(points)
+        self._jobs = list(jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __getitem__(self, index: int) -> Job:
+        return self._jobs[index]
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs)
+
+    async def results(self) -> List[Tuple[Any, models.TaskStatus]]:
+        """Returns each point with the status of its task."""
+        by_id = {}
+        async for job in self.jobs():
+            if job.last:
+                by_id[job.id] = job.last
+        return [(point, by_id[job.id]) for point, job in zip(self.points, self._jobs) if job.id in by_id]

@@ -1,0 +1,380 @@
+"""The operations of the server on objects that the caller names by their ids."""
+
+import math
+import os
+import re
+import time
+from typing import Any, AsyncIterator, Dict, List, Optional, Sequence
+
+from .. import _http, _retry, _streams, models
+from ..errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, is_unavailable
+from ._io import Response, sleep
+from ._requests import Query, Requests, body_of, query_of, segment
+from .events import EventStream
+
+PAGE = 500  # objects on a page of a list that the client reads page by page
+_EVENT_PAGE = 1000  # events in one response
+_UPLOAD_TIMEOUT = 86400.0  # seconds; an upload lasts as long as the network needs
+
+
+class Operations(Requests):
+    """The operations that return data."""
+
+    # Tasks
+
+    async def status(self, id: str) -> models.TaskStatus:
+        """Returns the status of a task."""
+        return await self.fetch(models.TaskStatus, f"/tasks/{segment(id)}")
+
+    async def spec(self, id: str) -> Dict[str, Any]:
+        """Returns the task as submitted, with secrets redacted."""
+        answer = await self.request("GET", f"/tasks/{segment(id)}/spec")
+        spec: Dict[str, Any] = answer.json()
+        return spec
+
+    async def stop(self, id: str) -> None:
+        """Stops a task. If the task is over, stop changes nothing."""
+        await self.request("POST", f"/tasks/{segment(id)}/stop", safe=True)
+
+    async def stop_all(self, *, group: str = "", all_users: bool = False) -> int:
+        """Stops all tasks of the user, of a group, or of all users. Returns the number of tasks."""
+        query = query_of(group=group, all_users=all_users)
+        answer = await self.request("POST", "/tasks/stop", query=query, safe=bool(group))
+        return int(answer.json()["count"])
+
+    async def page(
+        self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: Any
+    ) -> models.Page[models.TaskStatus]:
+        """Returns one page of tasks. The filters are those of jobs."""
+        return await self.fetch_page(models.TaskStatus, "/tasks", "tasks", limit=limit, cursor=cursor, offset=offset, **filters)
+
+    async def rows(
+        self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: Any
+    ) -> models.Page[models.Row]:
+        """Returns one page of tasks in short form. The filters are those of jobs."""
+        filters.update(view="row", limit=limit, cursor=cursor, offset=offset)
+        return await self.fetch_page(models.Row, "/tasks", "tasks", **filters)
+
+    async def summary(self, *, all_users: bool = False) -> models.Summary:
+        """Returns counts of the tasks of the user, or of all users."""
+        return await self.fetch(models.Summary, "/summary", query_of(all_users=all_users))
+
+    async def capacity(self) -> models.Capacity:
+        """Returns what the machines of the cluster offer, and what tasks have requested of it."""
+        return await self.fetch(models.Capacity, "/capacity")
+
+    # Groups
+
+    async def group_status(self, name: str, *, user: str = "") -> models.GroupStatus:
+        """Returns the state of a group. Only administrators may name a user."""
+        return await self.fetch(models.GroupStatus, f"/groups/{segment(name)}", query_of(user=user))
+
+    async def groups(
+        self,
+        *,
+        all_users: bool = False,
+        name: str = "",
+        status: str = "",
+        page_size: int = PAGE,
+    ) -> AsyncIterator[models.GroupStatus]:
+        """Returns the groups of the user, or of all users, newest first. Reads one page after the other."""
+        cursor = ""
+        while True:
+            page = await self.fetch_page(
+                models.GroupStatus,
+                "/groups",
+                "groups",
+                all_users=all_users,
+                name=name,
+                status=status,
+                limit=page_size,
+                cursor=cursor,
+            )
+            for found in page.items:
+                yield found
+            cursor = page.next
+            if not cursor:
+                return
+
+    # Logs and events
+
+    async def log_bytes(
+        self,
+        id: str,
+        *,
+        follow: bool = True,
+        tail: Optional[int] = None,
+        since: Optional[float] = None,
+        node: Optional[int] = None,
+        attempt: Optional[int] = None,
+        timestamps: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """Returns the lines of the log of a task, byte for byte and without delay, until the log ends.
+
+        After a break of the connection, the iterator resumes the log on any pod of the server, without loss or repeats.
+        The error is LogBroken if the log stays unavailable for longer than the timeout of the client, or if the server
+        cannot resume the log. since is in seconds. Lines of multi-node tasks begin with `node-RANK | `.
+        """
+        reader = _streams.LogReader(timestamps)
+        began, asked, attempt_number = False, time.monotonic(), 0
+        down: Optional[float] = None  # since when the connection is down
+        while True:
+            lines, opened = reader.lines, time.monotonic()
+            age = since + opened - asked if since and began else since
+            query = query_of(tail=tail, since=age and f"{age:.3f}s", node=node, attempt=attempt, timestamps=timestamps)
+            query += [] if follow else [("follow", "false")]
+            response: Optional[Response] = None
+            try:
+                headers = {_streams.RESUME: reader.token(), "Accept-Encoding": "identity"}
+                target = f"/tasks/{segment(id)}/logs"
+                response = await self.open("GET", target, query=query, headers=headers, timeout=math.inf)
+                began = True
+                reader.begin(response.header.get(_streams.RESUMABLE.lower()) == "true")
+                while True:
+                    data = await response.chunk(math.inf)
+                    for line in reader.feed(data) if data else reader.end():
+                        yield line
+                    if not data:
+                        return
+            except (ApiError, ConnectionFailed) as err:
+                pause = _retry.pause_before_retry(err, attempt_number)
+                if began:
+                    pause = _retry.resume_pause(attempt_number) if reader.can_resume() and is_unavailable(err) else None
+                if pause is None:
+                    raise _broken(id, err) if began and isinstance(err, ConnectionFailed) else err
+                now = time.monotonic()
+                if began and (reader.lines > lines or now - opened > _retry.STEADY):
+                    attempt_number, down = 0, None
+                down = now if down is None else down
+                if now - down + (0 if began else pause) > self.timeout:
+                    raise _broken(id, err) if began else err
+                attempt_number += 1
+                await sleep(_retry.jittered(pause))
+            finally:
+                if response:
+                    response.close()
+
+    async def log_lines(
+        self,
+        id: str,
+        lines: str,
+        *,
+        node: Optional[int] = None,
+        attempt: Optional[int] = None,
+        timestamps: bool = False,
+    ) -> models.LogLines:
+        """Returns lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines.
+
+        A response has at most 10,000 lines and about 1 MiB.
+        """
+        query = query_of(lines=lines, node=node, attempt=attempt, timestamps=timestamps)
+        answer = await self.request("GET", f"/tasks/{segment(id)}/logs", query=query)
+        match = re.match(r"(?:(\d+)-\d+|\*)/(?:(\d+)|\*)$", answer.header.get("x-log-lines", ""))
+        first, total = match.groups() if match else (None, None)
+        return models.LogLines(
+            answer.text().splitlines(keepends=True), int(first) if first else None, int(total) if total else None
+        )
+
+    def events(self, *, all_users: bool = False, group: str = "", after: str = "") -> EventStream:
+        """Returns the stream of the events of the user, of a group, or of all users, from now on.
+
+        after is the id of an event: the stream then begins with the event after it. The stream resumes after a break of
+        the connection, without loss or repeats.
+        """
+        return EventStream(self, "/events", query_of(all_users=all_users, group=group), after)
+
+    async def past_events(
+        self, *, all_users: bool = False, group: str = "", after: str = "", limit: Optional[int] = None
+    ) -> List[models.Event]:
+        """Returns the events so far, oldest first; after the event with the id after, if it is given."""
+        return await self._events("/events", query_of(all_users=all_users, group=group), after, limit)
+
+    async def task_events(self, id: str, *, after: str = "", limit: Optional[int] = None) -> List[models.Event]:
+        """Returns the events of a task so far, oldest first."""
+        return await self._events(f"/tasks/{segment(id)}/events", [], after, limit)
+
+    async def _events(self, path: str, query: Query, after: str, limit: Optional[int]) -> List[models.Event]:
+        found: List[models.Event] = []
+        while True:
+            size = min(limit - len(found), _EVENT_PAGE) if limit is not None else _EVENT_PAGE
+            answer = await self.request("GET", path, query=[*query, *query_of(limit=size, last_event_id=after)])
+            page = [models.decode(models.Event, e) for e in answer.json()["events"]]
+            found += page
+            if len(page) < size or len(found) == limit:
+                return found
+            after = page[-1].id
+
+    # Volumes
+
+    async def create_volume(
+        self,
+        name: str,
+        size: str,
+        *,
+        storage_class: Optional[str] = None,
+        access_modes: Sequence[str] = (),
+        key: str = "",
+    ) -> models.Volume:
+        """Creates a volume. The cluster may provision the volume later.
+
+        Without storage_class, the volume uses the default class of the cluster; "" requests a claim without a class.
+        """
+        fields: Dict[str, Any] = {"name": name, "size": size}
+        if storage_class is not None:
+            fields["storage_class"] = storage_class
+        if access_modes:
+            fields["access_modes"] = list(access_modes)
+        body, kind = body_of(fields)
+        answer = await self.request(
+            "POST", "/volumes/create", body=body, content_type=kind, key=key or _retry.new_key()
+        )
+        return await self.volume(str(answer.json()["volume_id"]))
+
+    async def volume(self, id: str) -> models.Volume:
+        """Returns the status of a volume."""
+        return await self.fetch(models.Volume, f"/volumes/{segment(id)}")
+
+    async def volumes(
+        self,
+        *,
+        all_users: bool = False,
+        name: str = "",
+        status: str = "",
+        page_size: int = PAGE,
+    ) -> AsyncIterator[models.Volume]:
+        """Returns the volumes of the user, or of all users, newest first. Reads one page after the other."""
+        cursor = ""
+        while True:
+            page = await self.fetch_page(
+                models.Volume,
+                "/volumes",
+                "volumes",
+                all_users=all_users,
+                name=name,
+                status=status,
+                limit=page_size,
+                cursor=cursor,
+            )
+            for found in page.items:
+                yield found
+            cursor = page.next
+            if not cursor:
+                return
+
+    async def delete_volume(self, id: str, *, force: bool = False) -> None:
+        """Deletes a volume and its content. The error is VolumeInUse if tasks use the volume, unless force is set."""
+        await self.request("DELETE", f"/volumes/{segment(id)}", query=query_of(force=force))
+
+    def volume_events(self, id: str, *, after: str = "") -> EventStream:
+        """Returns the stream of the events of a volume, from the first event on, until the volume is deleted."""
+        return EventStream(self, f"/volumes/{segment(id)}/events", [], after, one=True)
+
+    # Uploads
+
+    async def upload_limit(self) -> int:
+        """Returns the largest size of an archive in bytes. The error is Invalid if the server accepts no uploads."""
+        answer = await self.request("GET", "/uploads")
+        return int(answer.json()["max_bytes"])
+
+    async def has_upload(self, sha256: str) -> bool:
+        """Reports whether the server has an archive of the user."""
+        try:
+            await self.request("HEAD", f"/uploads/{segment(sha256)}", safe=True)
+        except NotFound:
+            return False
+        return True
+
+    async def upload(self, path: str, sha256: str) -> None:
+        """Stores an archive, a tar file that is compressed with gzip. upload has no timeout."""
+        body = _http.File(path, os.path.getsize(path))
+        attempt = 0
+        while True:
+            try:
+                target = f"/uploads/{segment(sha256)}"
+                response = await self.open("PUT", target, body=body, content_type="application/gzip", timeout=_UPLOAD_TIMEOUT)
+                await response.read(time.monotonic() + self.timeout)
+                return
+            except (ApiError, ConnectionFailed) as err:
+                pause = _retry.pause_before_retry(err, attempt)
+                attempt += 1
+                if pause is None or attempt > _retry.MAX_BREAKS:
+                    raise
+                await sleep(_retry.jittered(pause))
+
+    async def download(self, sha256: str) -> bytes:
+        """Returns an archive of the user."""
+        answer = await self.request("GET", f"/uploads/{segment(sha256)}")
+        return answer.body
+
+    async def task_file(self, id: str, sha256: str, token: str) -> bytes:
+        """Returns an archive of a task, for programs in the pods of the task, which have the token of the task."""
+        headers = {"Authorization": "Bearer " + token}
+        answer = await self.request("GET", f"/tasks/{segment(id)}/files/{segment(sha256)}", headers=headers, login=False)
+        return answer.body
+
+    # The user and the server
+
+    async def whoami(self) -> models.Whoami:
+        """Returns the user that the server identified, with limits and usage."""
+        return await self.fetch(models.Whoami, "/whoami")
+
+    async def limits(self) -> models.Limits:
+        """Returns the limits of the user."""
+        who = await self.whoami()
+        return who.limits
+
+    async def login_method(self) -> models.LoginMethod:
+        """Returns how users authenticate to the server. Needs no login."""
+        return await self.fetch(models.LoginMethod, "/auth", login=False)
+
+    async def health(self) -> None:
+        """Returns if the server answers and is an API server of k8s-cli; otherwise raises an error."""
+        answer = await self.request("GET", "/", login=False, headers={"Accept": "application/json"})
+        try:
+            said = answer.json()
+        except ValueError:
+            said = None
+        if not isinstance(said, dict) or said.get("status") != "ok" or said.get("service") != "k8s-cli-api":
+            raise Error(f"{self.url} is not a healthy API server of k8s-cli")
+
+    async def live(self) -> bool:
+        """Reports whether a pod of the server is alive."""
+        answer = await self.request("GET", "/healthz", login=False)
+        return bool(answer.json()["status"] == "ok")
+
+    async def ready(self) -> models.Readiness:
+        """Returns whether a pod of the server answers requests, and what is degraded."""
+        try:
+            return await self.fetch(models.Readiness, "/readyz", login=False, retry=False)
+        except ApiError as err:
+            if err.status != 503:
+                raise
+            return models.Readiness(ready=False, detail=err.detail, reason=err.reason)
+
+    async def metrics(self) -> str:
+        """Returns the metrics of a pod of the server in the format of Prometheus."""
+        answer = await self.request("GET", "/metrics", login=False)
+        return answer.text()
+
+    async def openapi(self) -> Dict[str, Any]:
+        """Returns the description of the API in OpenAPI 3.1."""
+        answer = await self.request("GET", "/openapi.json", login=False)
+        document: Dict[str, Any] = answer.json()
+        return document
+
+    async def task_schema(self) -> Dict[str, Any]:
+        """Returns the JSON Schema of task files."""
+        answer = await self.request("GET", "/schema/task.json", login=False)
+        document: Dict[str, Any] = answer.json()
+        return document
+
+    async def docs(self, file: str = "") -> str:
+        """Returns the page with the description of the API for browsers, or a file of the page."""
+        answer = await self.request("GET", f"/docs/{segment(file)}" if file else "/docs", login=False)
+        return answer.text()
+
+
+def _broken(id: str, err: Exception) -> LogBroken:
+    broken = LogBroken(f"the log broke off: task {id}: {err}")
+    broken.__cause__ = err
+    return broken

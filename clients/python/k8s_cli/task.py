@@ -1,0 +1,230 @@
+"""Tasks to submit."""
+
+import os
+import shutil
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import _pack
+from .errors import TaskUnusable
+
+Scalar = Union[str, int, float, bool, None]
+_SECRET = "<redacted>"
+
+
+class Task:
+    """A task: the fields of a task file.
+
+    The fields are keywords, a dict (`from_dict`), or the YAML text of a task file (`from_yaml`). `cpus`, `memory`,
+    `accelerators` and `image_id` are fields of `resources`.
+    """
+
+    def __init__(
+        self,
+        run: Optional[str] = None,
+        *,
+        name: Optional[str] = None,
+        setup: Optional[str] = None,
+        num_nodes: Optional[int] = None,
+        workdir: Union[str, "os.PathLike[str]", Mapping[str, str], None] = None,
+        envs: Optional[Mapping[str, Scalar]] = None,
+        secrets: Optional[Mapping[str, Scalar]] = None,
+        file_mounts: Optional[Mapping[str, Union[str, "os.PathLike[str]"]]] = None,
+        volumes: Optional[Mapping[str, Any]] = None,
+        resources: Optional[Mapping[str, Any]] = None,
+        cpus: Union[str, int, float, None] = None,
+        memory: Union[str, int, float, None] = None,
+        accelerators: Union[str, int, Mapping[str, int], None] = None,
+        image_id: Optional[str] = None,
+        max_duration: Optional[str] = None,
+        config: Optional[Mapping[str, Any]] = None,
+        **fields: Any,
+    ) -> None:
+        self.yaml: Optional[str] = None  # the text of a task file; the other fields are then empty
+        request = {"cpus": cpus, "memory": memory, "accelerators": accelerators, "image_id": image_id}
+        merged = {**(resources or {}), **{k: v for k, v in request.items() if v is not None}}
+        known = {
+            "name": name,
+            "num_nodes": num_nodes,
+            "workdir": os.fspath(workdir) if isinstance(workdir, os.PathLike) else workdir,
+            "resources": merged or None,
+            "envs": envs,
+            "secrets": secrets,
+            "file_mounts": {k: os.fspath(v) for k, v in file_mounts.items()} if file_mounts else None,
+            "volumes": volumes,
+            "config": config,
+            "max_duration": max_duration,
+            "setup": setup,
+            "run": run,
+        }
+        self.fields: Dict[str, Any] = {k: v for k, v in {**known, **fields}.items() if v is not None}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Task":
+        """Returns the task with the fields of a task file."""
+        task = cls()
+        task.fields = dict(fields)
+        return task
+
+    @classmethod
+    def from_yaml(cls, text: str) -> "Task":
+        """Returns the task of the text of a task file, which the server parses.
+
+        The client does not read the text: it uploads no files for the task, and the task cannot be part of a batch.
+        """
+        task = cls()
+        task.yaml = text
+        return task
+
+    @classmethod
+    def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "Task":
+        """Returns the task of a task file, as from_yaml."""
+        with open(path, encoding="utf-8") as file:
+            return cls.from_yaml(file.read())
+
+    @classmethod
+    def of(cls, task: "TaskLike", fields: Optional[Mapping[str, Any]] = None) -> "Task":
+        """Returns the task that the argument of a method means: a task, a dict, or the text of a task file."""
+        if task is None:
+            return cls(**(fields or {}))
+        if fields:
+            raise TypeError("give either a task or its fields, not both")
+        if isinstance(task, Task):
+            return task
+        if isinstance(task, str):
+            return cls.from_yaml(task)
+        return cls.from_dict(task)
+
+    @property
+    def name(self) -> str:
+        """The name of the task; empty if the task has none or is YAML text."""
+        return str(self.fields.get("name") or "")
+
+    def with_envs(self, envs: Mapping[str, Any]) -> "Task":
+        """Returns the task with more environment variables."""
+        fields = self.json()
+        fields["envs"] = {**(fields.get("envs") or {}), **{k: _scalar(v) for k, v in envs.items()}}
+        return Task.from_dict(fields)
+
+    def json(self) -> Dict[str, Any]:
+        """Returns the fields. The error is TaskUnusable for YAML text."""
+        if self.yaml is not None:
+            raise TaskUnusable(
+                "a batch has no tasks in YAML: the server reads YAML only in a single submission; "
+                "give the fields as keywords or as a dict, for example Task.from_dict(yaml.safe_load(text)) with PyYAML"
+            )
+        return dict(self.fields)
+
+    def __repr__(self) -> str:
+        if self.yaml is not None:
+            return f"<Task of {len(self.yaml)} characters of YAML>"
+        shown = {k: v for k, v in self.fields.items() if k != "secrets"}
+        if self.fields.get("secrets"):
+            shown["secrets"] = {k: _SECRET for k in self.fields["secrets"]}
+        return f"Task.from_dict({shown!r})"
+
+
+TaskLike = Union[Task, Mapping[str, Any], str, None]
+
+
+def _scalar(value: Any) -> Scalar:
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+class Item(NamedTuple):
+    """A task of a batch."""
+
+    task: Union[Task, Mapping[str, Any]]
+    key: str = ""  # idempotency key, by which other items can name the task; empty for a key of its own
+    group: str = ""
+    after: Sequence[Any] = ()  # ids, keys or jobs that must complete before the task starts
+    after_any: Sequence[Any] = ()  # ids, keys or jobs that must end before the task starts
+
+
+def names(predecessors: Union[str, Iterable[Any], Any]) -> List[str]:
+    """Returns the ids or keys of tasks, given as jobs, ids or keys."""
+    if predecessors is None:
+        return []
+    if isinstance(predecessors, str) or hasattr(predecessors, "id"):
+        predecessors = [predecessors]
+    return [str(getattr(p, "id", p)) for p in predecessors]
+
+
+def grid(axes: Mapping[str, Iterable[Any]]) -> List[Dict[str, Any]]:
+    """Returns one dict for each combination of values. The last variable changes first."""
+    points: List[Dict[str, Any]] = [{}]
+    for name, values in axes.items():
+        all_values = [values] if isinstance(values, str) else list(values)
+        points = [{**p, name: v} for p in points for v in all_values]
+    return points
+
+
+class Packer:
+    """Packs the local files that tasks name, each of them once."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit  # largest archive in bytes; 0 while unknown
+        self._by_source: Dict[Tuple[str, ...], _pack.Archive] = {}
+        self.skipped: List[str] = []
+
+    @property
+    def archives(self) -> Dict[str, _pack.Archive]:
+        """The archives by SHA-256."""
+        return {a.sha256: a for a in self._by_source.values()}
+
+    def pack(self, fields: Mapping[str, Any]) -> Dict[str, Any]:
+        """Returns the fields of a task with uploads in place of local files and directories."""
+        fields = dict(fields)
+        uploads: Dict[str, str] = dict(fields.get("uploads") or {})
+        workdir, git = fields.get("workdir"), fields.pop("git", None)
+        if isinstance(workdir, Mapping):
+            git = workdir
+        if git:
+            uploads[_pack.WORKDIR] = self._repository(str(git.get("url") or ""), str(git.get("ref") or ""))
+            fields["workdir"] = _pack.WORKDIR
+        elif isinstance(workdir, str) and _pack.WORKDIR not in uploads and _pack.is_local(workdir):
+            uploads[_pack.WORKDIR] = self._path("workdir", workdir)
+            fields["workdir"] = _pack.WORKDIR
+        for target, source in sorted((fields.pop("file_mounts", None) or {}).items()):
+            field = f"file_mounts.{target}"
+            if not isinstance(source, str) or "://" in source:
+                raise TaskUnusable(f"{field}: {source!r} is not a local file or directory; buckets are not supported")
+            place = _pack.target_of(target, source)
+            if place in uploads:
+                raise TaskUnusable(f"{field}: another entry also writes to {place}")
+            uploads[place] = self._path(field, source)
+        if uploads:
+            fields["uploads"] = uploads
+        return fields
+
+    def _path(self, field: str, source: str) -> str:
+        path = os.path.abspath(_pack.expand(source))
+        if (path,) not in self._by_source:
+            try:
+                archive = _pack.pack(path, self.limit)
+            except FileNotFoundError as err:
+                raise TaskUnusable(f"{field}: {err.filename} does not exist on this machine") from err
+            self._by_source[(path,)] = archive
+            self.skipped += [f"{field}: skipped {name}, which is not a file, directory or link" for name in archive.skipped]
+        return self._by_source[(path,)].sha256
+
+    def _repository(self, url: str, ref: str) -> str:
+        if (url, ref) not in self._by_source:
+            directory = _pack.checkout(url, ref)
+            try:
+                self._by_source[(url, ref)] = _pack.pack(directory, self.limit, tracked=True)
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+        return self._by_source[(url, ref)].sha256
+
+    def close(self) -> None:
+        """Removes the archives from this machine."""
+        for archive in self._by_source.values():
+            archive.remove()
+
+
+def has_files(fields: Mapping[str, Any]) -> bool:
+    """Reports whether a task names files on this machine or a repository."""
+    workdir = fields.get("workdir")
+    if fields.get("file_mounts") or fields.get("git") or isinstance(workdir, Mapping):
+        return True
+    return isinstance(workdir, str) and _pack.WORKDIR not in (fields.get("uploads") or {}) and _pack.is_local(workdir)

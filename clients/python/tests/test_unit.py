@@ -1,0 +1,584 @@
+"""Tests that need no server."""
+
+import asyncio
+import base64
+import datetime
+import http.server
+import json
+import os
+import pathlib
+import random
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import types
+import unittest
+from typing import Any, Dict, List, Tuple
+from unittest import mock
+
+import generate
+import k8s_cli
+import k8s_cli.aio
+from k8s_cli import Task, _cursor, _html, _ignore, _pack, _retry, _settings, _streams, _tokens, errors, models
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+class Stub:
+    """A server that answers with prepared responses, and remembers the requests."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.requests = list(answers), []  # type: List[Any], List[Any]
+        stub = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                stub.requests.append((self.command, self.path, dict(self.headers), body))
+                status, headers, text = stub.answers.pop(0) if stub.answers else (200, {}, b"{}")
+                if status == 0:  # the connection breaks
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                if "Content-Length" not in headers:
+                    self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = answer
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def detail(status: int, reason: str, **headers: str) -> Tuple[int, Dict[str, str], bytes]:
+    return status, headers, json.dumps({"detail": "no", "reason": reason, "field": "f"}).encode()
+
+
+class WithStub(unittest.TestCase):
+    def stub(self, *answers: Any) -> Stub:
+        stub = Stub(*answers)
+        self.addCleanup(stub.close)
+        return stub
+
+    def client(self, stub: Stub, **options: Any) -> k8s_cli.Client:
+        client = k8s_cli.Client(stub.url, user="ann", **options)
+        self.addCleanup(client.close)
+        return client
+
+
+class TestErrors(WithStub):
+    def test_every_documented_reason_has_a_class_and_a_status(self) -> None:
+        rows = []
+        for line in (ROOT / "docs/api.md").read_text("utf-8").splitlines():
+            cells = [c.strip() for c in line.split("|")]
+            if len(cells) == 5 and cells[1].isdigit():
+                rows.append((int(cells[1]), cells[2].strip("`")))
+        self.assertEqual({r for _, r in rows}, set(errors.REASONS))
+        general: Dict[int, str] = {}
+        for status, reason in rows:
+            general.setdefault(status, reason)
+            stub = self.stub(detail(status, reason))
+            with self.assertRaises(errors.ApiError) as caught:
+                self.client(stub).request("POST", "/")
+            self.assertIs(type(caught.exception), errors.REASONS[reason])
+            self.assertIsInstance(caught.exception, errors.REASONS[general[status]])
+            got = (caught.exception.status, caught.exception.reason, caught.exception.field, caught.exception.detail)
+            self.assertEqual(got, (status, reason, "f", "no"))
+
+    def test_an_unknown_reason_has_the_class_of_its_status(self) -> None:
+        for status, kind in ((404, errors.NotFound), (422, errors.Invalid), (418, errors.ApiError), (502, errors.ApiError)):
+            stub = self.stub(detail(status, "Newer"))
+            with self.assertRaises(kind) as caught:
+                self.client(stub).whoami()
+            self.assertEqual(caught.exception.reason, "Newer")
+
+    def test_a_page_of_a_proxy_and_a_redirect_are_errors(self) -> None:
+        stub = self.stub((502, {}, b"<html>"), (302, {"Location": "https://evil.example/"}, b""))
+        with self.assertRaisesRegex(errors.ApiError, "answered 502"):
+            self.client(stub).whoami()
+        with self.assertRaisesRegex(errors.ApiError, "redirects to https://evil.example/, and no redirect is followed"):
+            self.client(stub).whoami()
+        self.assertEqual(len(stub.requests), 2)
+
+
+class TestRetries(WithStub):
+    def sleeps(self) -> List[float]:
+        slept: List[float] = []
+        patch = mock.patch("k8s_cli._requests.sleep", slept.append)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return slept
+
+    def test_retry_after_is_honoured_with_jitter(self) -> None:
+        slept = self.sleeps()
+        stub = self.stub(detail(503, "Starting", **{"Retry-After": "3"}), detail(429, "LimitReached", **{"Retry-After": "2"}))
+        self.client(stub).request("GET", "/x")
+        self.assertEqual(len(stub.requests), 3)
+        self.assertTrue(3 <= slept[0] <= 4.5 and 2 <= slept[1] <= 3, slept)
+
+    def test_a_submission_has_one_key_for_all_attempts(self) -> None:
+        slept = self.sleeps()
+        stub = self.stub((0, {}, b""), (0, {}, b""), (200, {}, b'{"task_id": "t"}'))
+        self.assertEqual(self.client(stub).submit(run="true").id, "t")
+        keys = {headers["Idempotency-Key"] for _, _, headers, _ in stub.requests}
+        self.assertEqual((len(stub.requests), len(keys), len(slept)), (3, 1, 2))
+        self.assertTrue(0.1 <= slept[0] <= 0.15 and 0.2 <= slept[1] <= 0.3, slept)
+
+    def test_what_is_not_idempotent_is_not_repeated(self) -> None:
+        self.sleeps()
+        stub = self.stub((0, {}, b""))
+        with self.assertRaises(errors.ConnectionFailed):
+            self.client(stub).stop_all()
+        self.assertEqual(len(stub.requests), 1)
+
+    def test_a_connection_that_breaks_five_times_is_an_error(self) -> None:
+        slept = self.sleeps()
+        stub = self.stub(*[(0, {}, b"")] * 9)
+        with self.assertRaises(errors.ConnectionFailed):
+            self.client(stub).whoami()
+        self.assertEqual((len(slept), len(stub.requests)), (5, 6))
+
+    def test_the_timeout_of_the_client_bounds_all_retries(self) -> None:
+        stub = self.stub(*[detail(503, "Starting", **{"Retry-After": "60"})] * 2)
+        began = time.monotonic()
+        with self.assertRaises(errors.Starting):
+            self.client(stub, timeout=1).whoami()
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(len(stub.requests), 1)
+
+    def test_a_response_that_ends_too_early_is_requested_again(self) -> None:
+        self.sleeps()
+        stub = self.stub((200, {"Content-Length": "100", "Connection": "close"}, b'{"user"'), (200, {}, b'{"user": "ann"}'))
+        self.assertEqual(self.client(stub).whoami().user, "ann")
+
+    def test_an_idle_connection_that_the_server_closed_is_replaced(self) -> None:
+        slept = self.sleeps()
+        stub = self.stub((200, {}, b'{"user": "a"}'), (0, {}, b""), (200, {}, b'{"user": "b"}'))
+        client = self.client(stub)
+        self.assertEqual((client.whoami().user, client.whoami().user, slept), ("a", "b", []))
+
+    def test_pauses(self) -> None:
+        for d in (0.1, 3.0):
+            all_pauses = [_retry.jittered(d) for _ in range(200)]
+            self.assertTrue(all(d <= p <= 1.5 * d for p in all_pauses))
+            self.assertGreater(len(set(all_pauses)), 100)
+        self.assertIsNone(_retry.pause_before_retry(errors.ConnectionFailed("refused"), 0))
+        self.assertLessEqual(_retry.resume_pause(50), 2)
+
+
+class TestTruncation(unittest.TestCase):
+    """A response that ends too early is an error at every byte, and never a shorter response."""
+
+    answers = {
+        "length": b'HTTP/1.1 200 OK\r\nX-Log-Resumable: true\r\nContent-Length: 15\r\n\r\n{"user": "ann"}',
+        "chunks": b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{"user":\r\n7\r\n "ann"}\r\n0\r\n\r\n',
+    }
+
+    def serve(self, data: bytes) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(data)
+
+        threading.Thread(target=answer, daemon=True).start()
+        return "http://127.0.0.1:%d" % listener.getsockname()[1]
+
+    def test_every_byte(self) -> None:
+        async def ask(url: str) -> str:
+            return (await k8s_cli.aio.Client(url, user="ann").request("GET", "/x", retry=False)).text()
+
+        for data in self.answers.values():
+            for end in [*range(len(data) - 5), len(data)]:
+                for flavour in ("blocking", "asyncio"):
+                    url = self.serve(data[:end])
+                    try:
+                        if flavour == "asyncio":
+                            got = asyncio.run(ask(url))
+                        else:
+                            got = k8s_cli.Client(url, user="ann").request("GET", "/x", retry=False).text()
+                    except errors.ConnectionFailed:
+                        got = ""
+                    self.assertEqual(got, '{"user": "ann"}' if end == len(data) else "", (flavour, data[:end]))
+
+
+class TestAsyncioTransport(WithStub):
+    def test_responses(self) -> None:
+        stub = self.stub(
+            (200, {}, b'{"user": "a"}'),
+            (0, {}, b""),  # the server closed the idle connection
+            (200, {}, b'{"user": "b"}'),
+            (200, {"Content-Length": "100", "Connection": "close"}, b'{"user"'),
+            (200, {"Transfer-Encoding": "chunked", "Content-Length": "13"}, b"6\r\n{\"user\r\n8;x=y\r\n\": \"c\"} \r\n0\r\nT: 1\r\n\r\n"),
+            (200, {"Content-Length": "0"}, b""),
+        )
+
+        async def run() -> List[str]:
+            async with k8s_cli.aio.Client(stub.url, user="ann") as client:
+                users = [(await client.whoami()).user for _ in range(3)]
+                return users + [str(await client.has_upload("0"))]
+
+        self.assertEqual(asyncio.run(run()), ["a", "b", "c", "True"])
+
+    def test_headers_have_no_control_characters(self) -> None:
+        stub = self.stub()
+        with self.assertRaises(ValueError):
+            k8s_cli.Client(stub.url, user="ann\r\nX-Evil: 1").whoami()
+        with self.assertRaises(ValueError):
+            asyncio.run(k8s_cli.aio.Client(stub.url, user="ann\r\nX-Evil: 1").whoami())
+        self.assertEqual(stub.requests, [])
+        with k8s_cli.Client(stub.url, user="안") as client:
+            client.request("GET", "/x")
+        self.assertEqual(stub.requests[-1][2]["X-User"].encode("latin-1").decode("utf-8"), "안")
+
+
+def some_log(r: random.Random, lines: int) -> List[Tuple[int, bytes]]:
+    """A log with equal times, equal lines, and lines out of order: nanoseconds and texts."""
+    now, log = 1_760_000_000 * 10**9, []
+    for i in range(lines):
+        now += r.choice([0, 0, 0, r.randrange(10**6), r.randrange(10**6), r.randrange(3 * 10**9)])
+        log.append((now - (r.randrange(9 * 10**8) if r.random() < 0.25 else 0), b"x" * (i % 2) + b"%d" % r.randrange(3)))
+    return log
+
+
+def stamped(at: int, text: bytes) -> bytes:
+    whole = datetime.datetime.fromtimestamp(at // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    return b"%s.%09dZ %s\n" % (whole.encode(), at % 10**9, text)
+
+
+class TestLogs(unittest.TestCase):
+    def test_a_log_is_resumed_from_every_line(self) -> None:
+        for seed in range(12):
+            log = some_log(random.Random(seed), 60)
+            for first in range(len(log) + 1):
+                reader = _streams.LogReader(False)
+                reader.begin(True)
+                got = reader.feed(b"".join(stamped(*line) for line in log[:first]) + b"2025-10-09T08:5")
+                token = reader.token()
+                since = 0 if token == "start" else int(token.partition("@")[2])
+                reader.begin(True)
+                rest = [stamped(at, text) for at, text in log if at // 10**9 >= since]
+                for line in rest:
+                    got += reader.feed(line[:5]) + reader.feed(line[5:])
+                self.assertEqual(got, [text + b"\n" for _, text in log], f"seed {seed}, from line {first} on")
+
+    def test_nodes_and_timestamps(self) -> None:
+        reader = _streams.LogReader(True)
+        reader.begin(True)
+        line = b"node-3 | 2026-01-01T00:00:00.5+02:00 hi there\n"
+        self.assertEqual(reader.feed(line), [line])
+        self.assertEqual(reader.token(), "3@%d" % (1767225600 - 7200 - 1))
+        self.assertEqual(reader.feed(b"node-3 | 2026-01-01T00:00:01Z no end") + reader.end(), [b"node-3 | 2026-01-01T00:00:01Z no end"])
+        with self.assertRaises(ValueError):
+            reader.feed(b"no time\n")
+
+    def test_the_memory_of_a_cursor_is_bounded(self) -> None:
+        cursor = _cursor.Cursor()
+        for i in range(3 * _cursor.MAX_LINES):
+            cursor.advance((1_760_000_000, i), i)
+        self.assertLessEqual(len(cursor._recent), _cursor.MAX_LINES)
+        deduper = cursor.deduper()
+        self.assertTrue(deduper.has((1_760_000_000, 0), 0))  # forgotten, but before the first remembered line
+        self.assertFalse(cursor.deduper().has((1_760_000_000, 10**8), -1))
+
+    def test_events(self) -> None:
+        reader = _streams.EventReader()
+        text = b': comment\r\nid: 1.2\r\ndata: {"a":\r\ndata:1}\r\n\r\nid: 1.3\n\n\n\ndata: x\n\n'
+        got = [m for i in range(len(text)) for m in reader.feed(text[i : i + 1])]
+        self.assertEqual(got, [("1.2", '{"a":\n1}'), ("1.3", ""), ("", "x")])
+        with self.assertRaises(ValueError):
+            reader.feed(b"x" * (2 << 20))
+
+
+class TestModels(unittest.TestCase):
+    def test_the_examples_of_the_api_are_read(self) -> None:
+        document = json.loads((ROOT / "pkg/api/openapi/openapi.json").read_text("utf-8"))
+        kinds = {"TaskStatus": models.TaskStatus, "Row": models.Row, "Group": models.GroupStatus, "Event": models.Event}
+        kinds.update(Summary=models.Summary, Capacity=models.Capacity, Whoami=models.Whoami, VolumeStatus=models.Volume)
+        kinds.update(Submitted=models.Submitted, Preview=models.Preview, Login=models.LoginMethod, Node=models.Node)
+        kinds.update(Attempt=models.Attempt, Health=models.Readiness)
+        for name, kind in kinds.items():
+            schema = document["components"]["schemas"][name]
+            known = {f for f in kind.__dataclass_fields__}
+            self.assertEqual(set(schema["properties"]) - known, set(), f"{name}: fields of the API that the client lacks")
+            for example in schema.get("examples", []):
+                models.decode(kind, {**example, "field_of_a_later_release": 1})
+        metadata = document["components"]["schemas"]["TaskStatus"]["properties"]["metadata"]["properties"]
+        self.assertEqual(set(metadata) - set(models.TaskMetadata.__dataclass_fields__), set())
+
+    def test_times(self) -> None:
+        utc = datetime.timezone.utc
+        for text, want in {
+            "2026-01-02T03:04:05Z": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=utc),
+            "2026-01-02T03:04:05.123456789+02:00": datetime.datetime(2026, 1, 2, 1, 4, 5, 123456, tzinfo=utc),
+        }.items():
+            self.assertEqual(models.parse_time(text), want)
+
+
+class TestTasks(unittest.TestCase):
+    def test_keywords(self) -> None:
+        task = Task("true", cpus=4, resources={"memory": 8}, workdir=pathlib.Path("/srv"), priority=3)
+        want = {"run": "true", "resources": {"memory": 8, "cpus": 4}, "workdir": "/srv", "priority": 3}
+        self.assertEqual(task.json(), want)
+        self.assertNotIn("s3cret", repr(Task("true", secrets={"KEY": "s3cret"})))
+        with self.assertRaises(TypeError):
+            Task.of(task, {"run": "x"})
+
+    def test_grid(self) -> None:
+        points = k8s_cli.grid({"a": [1, 2], "b": "x", "c": range(2)})
+        self.assertEqual([(p["a"], p["b"], p["c"]) for p in points], [(1, "x", 0), (1, "x", 1), (2, "x", 0), (2, "x", 1)])
+
+    def test_ignore_rules(self) -> None:
+        for rules, path, is_dir, want in [
+            ("*.log", "a/b.log", False, True),
+            ("*.log\n!keep.log", "keep.log", False, False),
+            ("/a", "b/a", False, False),
+            ("./a", "a", False, True),
+            ("build/", "build", False, False),
+            ("build/", "x/build", True, True),
+            ("a/**/z", "a/b/c/z", False, True),
+            ("**/z", "b/z", False, True),
+            ("a/**", "a/b", False, True),
+            ("[a-c]x", "bx", False, True),
+            ("[^a-c]x", "bx", False, False),
+            ("[", "[", False, False),
+            ("a?c", "abc", False, True),
+            ("\\*", "*", False, True),
+            ("# no\n\n", "# no", False, False),
+            ("x  ", "x", False, True),
+        ]:
+            got = _ignore.ignores(_ignore.parse(rules), path.split("/"), is_dir)
+            self.assertEqual(got, want, (rules, path))
+
+    def test_archives(self) -> None:
+        with tempfile.TemporaryDirectory() as top:
+            for name, text in {"b/x.py": "x", "b/y.log": "y", "a": "a", ".git/config": "g", "b/.gitignore": "*.log\n"}.items():
+                os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
+                pathlib.Path(top, name).write_text(text)
+            os.symlink("a", os.path.join(top, "link"))
+            os.mkfifo(os.path.join(top, "pipe"))
+            one, two = _pack.pack(top), _pack.pack(top)
+            self.assertEqual((one.sha256, one.skipped), (two.sha256, ("pipe",)))
+            with tarfile.open(one.path) as tar:
+                self.assertEqual(tar.getnames(), ["a", "b", "b/.gitignore", "b/x.py", "link"])
+                self.assertEqual({(m.uid, m.mtime, m.uname) for m in tar.getmembers()}, {(0, 0, "")})
+            pathlib.Path(top, ".skyignore").write_text("b\n")
+            sky = _pack.pack(top)
+            with tarfile.open(sky.path) as tar:
+                self.assertEqual(tar.getnames(), [".skyignore", "a", "link"])
+            with self.assertRaisesRegex(errors.TaskUnusable, "exceeds the packed size limit"):
+                _pack.pack(top, limit=10)
+            single = _pack.pack(os.path.join(top, "a"))
+            with tarfile.open(single.path) as tar:
+                self.assertEqual(tar.getnames(), [".k8s-cli-file"])
+            for archive in (one, two, sky, single):
+                archive.remove()
+
+    def test_a_repository_is_checked_out(self) -> None:
+        with tempfile.TemporaryDirectory() as top:
+            git = ["git", "-C", top, "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+            pathlib.Path(top, "f.txt").write_text("one")
+            for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1"]):
+                subprocess.run([*git, *command], check=True)
+            for ref in ("", "v1"):
+                packer = k8s_cli.task.Packer(0)
+                fields = packer.pack({"workdir": {"url": top, "ref": ref}})
+                self.assertEqual(fields["workdir"], "~/sky_workdir")
+                (archive,) = packer.archives.values()
+                with tarfile.open(archive.path) as tar:
+                    self.assertEqual(tar.getnames(), ["f.txt"])
+                packer.close()
+            with self.assertRaisesRegex(errors.TaskUnusable, "has no branch, tag or commit 'nope'"):
+                k8s_cli.task.Packer(0).pack({"git": {"url": top, "ref": "nope"}})
+
+    def test_targets(self) -> None:
+        for target, want in {"/a/../b": "/b", "x": "~/sky_workdir/x", "~/y/": "~/y", "//z": "/z"}.items():
+            self.assertEqual(_pack.target_of(target, "/nowhere"), want)
+        self.assertEqual(_pack.target_of("/d/", __file__), "/d/test_unit.py")
+
+
+class TestSettings(WithStub):
+    def home(self, **files: Any) -> Dict[str, str]:
+        top = tempfile.TemporaryDirectory()
+        self.addCleanup(top.cleanup)
+        directory = pathlib.Path(top.name, ".config", "k8s-cli")
+        directory.mkdir(parents=True)
+        for name, content in files.items():
+            path = directory / (name + ".json")
+            path.write_text(json.dumps(content))
+            path.chmod(0o600)
+        return {"HOME": top.name, "XDG_CONFIG_HOME": "", "PATH": os.environ["PATH"]}
+
+    def test_the_login_of_the_cli(self) -> None:
+        stub = self.stub()
+        environ = self.home(user={"username": "ann"}, credentials={"servers": {stub.url: {"user": "bob", "token": "t"}}})
+        with mock.patch.dict(os.environ, {**environ, "K8S_CLI_API_URL": stub.url[len("http://") :] + "/"}):
+            with k8s_cli.Client() as client:
+                client.request("GET", "/x")
+            self.assertEqual(stub.requests[-1][2]["Authorization"], "Bearer t")
+            with k8s_cli.Client(stub.url.replace("127.0.0.1", "localhost")) as client:
+                client.request("GET", "/x")
+            self.assertEqual((stub.requests[-1][2]["X-User"], "Authorization" in stub.requests[-1][2]), ("ann", False))
+            os.chmod(environ["HOME"] + "/.config/k8s-cli/credentials.json", 0o644)
+            with self.assertRaisesRegex(errors.CredentialsUnusable, "chmod 600"):
+                k8s_cli.Client().whoami()
+
+    def test_nobody_is_logged_in(self) -> None:
+        with mock.patch.dict(os.environ, self.home()), self.assertRaisesRegex(errors.NotLoggedIn, "k8s-cli auth login"):
+            k8s_cli.Client("http://127.0.0.1:9").whoami()
+
+    def test_confidential_urls(self) -> None:
+        for url, want in {
+            "https://x": True, "http://localhost:1": True, "http://127.3.2.1": True, "http://[::1]:8": True,
+            "http://x": False, "http://localhost.evil.example": False, "ftp://localhost": False, "https://": False,
+        }.items():  # fmt: skip
+            self.assertEqual(_settings.is_confidential(url), want, url)
+
+    def test_a_session_is_renewed_and_stored(self) -> None:
+        def token(expires: float) -> str:
+            return "h." + base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=") + ".s"
+
+        stub = self.stub()
+        new = token(time.time() + 3600)
+        about = {"issuer": stub.url, "token_endpoint": stub.url + "/token"}
+        stub.answers = [(200, {}, json.dumps(about).encode()), (200, {}, json.dumps({"id_token": new}).encode())]
+        session = {"issuer": stub.url, "client_id": "c", "id_token": token(0), "refresh_token": "r"}
+        environ = self.home(credentials={"servers": {stub.url: {"user": "ann", "session": session}, "https://other": {"token": "o"}}})
+        with mock.patch.dict(os.environ, environ):
+            with k8s_cli.Client(stub.url) as client:
+                client.request("GET", "/x")
+            self.assertEqual(stub.requests[-1][2]["Authorization"], "Bearer " + new)
+            self.assertIn(b"refresh_token=r", stub.requests[1][3])
+            stored = json.loads(pathlib.Path(environ["HOME"], ".config/k8s-cli/credentials.json").read_text())["servers"]
+        self.assertEqual((stored[stub.url]["session"]["id_token"], stored["https://other"]), (new, {"token": "o"}))
+        with self.assertRaisesRegex(errors.CredentialsUnusable, "not an https"):
+            _tokens.Session(dict(session, issuer="http://issuer.example"), lambda _: None)()
+
+    def test_a_kubeconfig_is_read_with_kubectl(self) -> None:
+        with tempfile.TemporaryDirectory() as top:
+            plugin = {"user": {"exec": {"command": "sh", "args": ["-c", 'echo \'{"status": {"token": "from-plugin"}}\''], "apiVersion": "v1"}}}
+            answers = {"token": {"user": {"token": "from-config"}}, "plugin": plugin, "none": {"user": {}}}
+            kubectl = pathlib.Path(top, "kubectl")
+            script = "#!/usr/bin/env python3\nimport json, os, sys\nassert os.environ['KUBECONFIG'] == '/k'\n"
+            kubectl.write_text(script + f"print(json.dumps({{'users': [{answers!r}[sys.argv[sys.argv.index('--context') + 1]]]}}))\n")
+            kubectl.chmod(0o755)
+            with mock.patch.dict(os.environ, {"PATH": top + ":" + os.environ["PATH"]}):
+                for context, want in {"token": "from-config", "plugin": "from-plugin"}.items():
+                    self.assertEqual(_tokens.source_of({"kubeconfig": {"files": ["/k"], "context": context}}, lambda _: None)(), want)
+                with self.assertRaisesRegex(errors.CredentialsUnusable, "has no token"):
+                    _tokens.kubeconfig_token({"files": ["/k"], "context": "none"})
+
+
+class Notebook:
+    """A stand-in for IPython.display that remembers what a notebook shows."""
+
+    def __init__(self) -> None:
+        self.shown: List[str] = []
+
+    def display(self, data: Dict[str, str], *, raw: bool, display_id: bool) -> "Notebook":
+        self.shown.append(data["text/html"])
+        return self
+
+    def update(self, data: Dict[str, str], *, raw: bool) -> None:
+        self.shown.append(data["text/html"])
+
+    def install(self) -> Any:
+        module = types.ModuleType("IPython.display")
+        module.display = self.display  # type: ignore[attr-defined]
+        return mock.patch.dict(sys.modules, {"IPython": types.ModuleType("IPython"), "IPython.display": module})
+
+
+def status(name: str, phase: str, **metadata: Any) -> Any:
+    return 200, {}, json.dumps({"task_id": "t", "name": name, "status": phase, "metadata": metadata}).encode()
+
+
+class TestNotebooks(WithStub):
+    evil = '<img src=x onerror="alert(1)">&\''
+
+    def test_everything_is_escaped(self) -> None:
+        node = models.Node(0, "failed", output=self.evil)
+        fields = {f: self.evil for f in ("reason", "message", "hint", "group")}
+        task = models.TaskStatus(self.evil, self.evil, self.evil, metadata=models.TaskMetadata(nodes=[node], **fields))
+        first = models.FirstFailure(self.evil, self.evil, self.evil, self.evil)
+        group = models.GroupStatus(self.evil, status=self.evil, by_status={self.evil: 1}, first_failure=first)
+        for html in (_html.job(self.evil, self.evil, task), _html.group(self.evil, group), _html.job(self.evil, self.evil, None)):
+            self.assertNotIn("<img", html)
+            self.assertIn("&lt;img", html)
+
+    def test_a_view_is_live_until_the_task_is_over(self) -> None:
+        notebook = Notebook()
+        stub = self.stub(status("n", "pending"), status("n", "running"), status("n", "completed"))
+        with notebook.install(), mock.patch.object(_html, "FIRST_PAUSE", 0.01):
+            self.client(stub).job("t")._ipython_display_()
+            self.wait_for(lambda: "completed" in notebook.shown[-1] and _html._views == 0)
+        self.assertEqual(len(stub.requests), 3)
+
+    def test_a_view_of_the_client_for_asyncio_is_live(self) -> None:
+        notebook = Notebook()
+        group = {"group": "g", "status": "running", "by_status": {"running": 1}, "total": 1}
+        over = {**group, "status": "completed", "by_status": {"completed": 1}, "progress": 1}
+        stub = self.stub(*[(200, {}, json.dumps(g).encode()) for g in (group, over)])
+
+        async def run() -> None:
+            async with k8s_cli.aio.Client(stub.url, user="ann") as client:
+                client.group("g")._ipython_display_()
+                while "completed" not in notebook.shown[-1]:
+                    await asyncio.sleep(0.01)
+
+        with notebook.install(), mock.patch.object(_html, "FIRST_PAUSE", 0.01):
+            asyncio.run(asyncio.wait_for(run(), 60))
+
+    def test_views_are_bounded(self) -> None:
+        notebook = Notebook()
+        with notebook.install(), mock.patch.object(_html, "MAX_LIVE", 0):
+            self.client(self.stub()).job("t")._ipython_display_()
+            self.wait_for(lambda: "not updated after" in notebook.shown[-1] and _html._views == 0)
+        stub = self.stub(detail(404, "TaskNotFound"))
+        with notebook.install():
+            self.client(stub).job("t")._ipython_display_()
+            self.wait_for(lambda: "<small>no</small>" in notebook.shown[-1] and _html._views == 0)
+            with mock.patch.object(_html, "_views", _html.MAX_VIEWS):
+                self.assertIsNone(_html.show(lambda: "x", "x"))
+
+    def wait_for(self, condition: Any) -> None:
+        ends = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), ends)
+            time.sleep(0.01)
+
+
+class TestSources(unittest.TestCase):
+    def test_the_blocking_modules_are_generated(self) -> None:
+        for name in generate.MODULES:
+            text = (generate.PACKAGE / "aio" / (name + ".py")).read_text("utf-8")
+            self.assertEqual((generate.PACKAGE / (name + ".py")).read_text("utf-8"), generate.blocking(name, text), "run generate.py")
+
+    def test_only_the_standard_library_is_imported(self) -> None:
+        code = "import sys, k8s_cli; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+        done = subprocess.run([sys.executable, "-S", "-c", code], cwd=generate.PACKAGE.parent, stdout=subprocess.PIPE, text=True, check=True)
+        allowed = set(getattr(sys, "stdlib_module_names", done.stdout.split())) | {"k8s_cli", "__main__"}
+        self.assertEqual({m for m in done.stdout.split() if m not in allowed and not m.startswith("_")}, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
