@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo python wheel cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -173,6 +173,13 @@ demo: build ## record the terminal session of README.md on a local cluster, or o
 
 attack: ## attack the server and the CLI in every mode and list successful attacks; ONLY=regexp, SHORT=1, VERBOSE=1
 	@deploy/attack.sh $(if $(ONLY),-only '$(ONLY)') $(if $(SHORT),-short) $(if $(VERBOSE),-v)
+
+python: ## test the Python client without a server, and check its types with mypy
+	cd clients/python && PYTHONDONTWRITEBYTECODE=1 python3 -m unittest
+	@PATH=$$(deploy/python.sh):$$PATH go test -count=1 -run 'TestPythonIsTyped$$' ./test/features
+
+wheel: ## write the wheel of the Python client to dist/, with Python only; VERSION=1.2.3
+	@python3 clients/python/wheel.py --out dist $(if $(VERSION),--version $(VERSION))
 
 cluster: ## start a real Kubernetes on this machine, with kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, NODES=none for no nodes
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)

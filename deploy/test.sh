@@ -35,6 +35,10 @@ PATH=${nats%/*}:$PATH
 step "Tools that read the API description"
 deploy/openapi.sh
 
+step "Types of Python"
+mypy=$(deploy/python.sh)
+PATH=$mypy:$PATH
+
 step "A Kubernetes of its own"
 trap 'cluster down; fake down' EXIT # also if a step before the tests fails
 cluster down

@@ -1,0 +1,171 @@
+package features
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/test/testkit"
+)
+
+// pythonClient is the directory of the Python client.
+const pythonClient = "../../clients/python"
+
+// TestPythonClient runs the tests of the Python client, and reports each of them as a test of its
+// own. The tests include the stories, which use these servers with both kinds of the client.
+func TestPythonClient(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3")
+	}
+	main, mortal := startForFiles(t), start(t)
+	users := []string{"root"}
+	for _, story := range []string{"tokens", "limits", "busy"} {
+		users = append(users, story+"-blocking", story+"-asyncio")
+	}
+	strict := start(t, "--auth", "token", "--tokens-file", tokensFile(t, users...), "--admins", "root",
+		"--max-active-tasks", "1", "--max-event-streams", "2", "--max-event-streams-per-user", "1")
+	proxied := start(t, "--trusted-proxies", "192.0.2.1")
+	restarts, control := make(chan chan<- string), restartControl(t)
+	servers, err := json.Marshal(map[string]string{"main": main.url, "mortal": mortal.url, "strict": strict.url, "proxied": proxied.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	control.requests = restarts
+	ended := make(chan []pythonTest, 1)
+	go func() {
+		ended <- runPython(t, "K8S_CLI_TEST_SERVERS="+string(servers), "K8S_CLI_TEST_CONTROL="+control.server.URL)
+	}()
+	for {
+		select {
+		case url := <-restarts:
+			mortal.process.Kill()
+			mortal = mortal.again(t)
+			url <- mortal.url
+		case all := <-ended:
+			reportPython(t, all)
+			return
+		}
+	}
+}
+
+// A control lets the tests in Python kill a server and start the server again. The test's own
+// goroutine does so.
+type control struct {
+	server   *httptest.Server
+	requests chan<- chan<- string // each request receives the URL of the new server
+}
+
+func restartControl(t *testing.T) *control {
+	t.Helper()
+	c := &control{}
+	c.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		url := make(chan string, 1)
+		select {
+		case c.requests <- url:
+			_, _ = io.WriteString(w, <-url)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(c.server.Close)
+	return c
+}
+
+// A pythonTest is the result of one test in Python.
+type pythonTest struct{ name, result string }
+
+var (
+	pythonResult = regexp.MustCompile(`(?m)^(test_\w+) \((\S+)\)(?:\n.*)? \.\.\. (.*)$`)
+	pythonEnd    = regexp.MustCompile(`(?m)^(OK|FAILED)\b.*$`)
+)
+
+// runPython runs the tests of the Python client and returns their results; the result of all
+// tests together is the last one.
+func runPython(t *testing.T, env ...string) (all []pythonTest) {
+	ctx, cancel := testkit.WithPatience(t.Context(), 3*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "python3", "-m", "unittest", "-v", "-b")
+	cmd.Dir, cmd.Env, cmd.WaitDelay = pythonClient, append(testkit.Environment(t.TempDir()), env...), time.Second
+	cmd.Env = append(cmd.Env, "PYTHONDONTWRITEBYTECODE=1", "K8S_CLI_INSECURE_HTTP=true")
+	out, err := cmd.CombinedOutput()
+	for _, m := range pythonResult.FindAllStringSubmatch(string(out), -1) {
+		all = append(all, pythonTest{m[1], m[3]})
+	}
+	end := pythonTest{"all", "ok"}
+	if err != nil || len(all) == 0 || !strings.HasPrefix(pythonEnd.FindString(string(out)), "OK") {
+		end.result = string(out)
+		if err != nil {
+			end.result += err.Error()
+		}
+	}
+	return append(all, end)
+}
+
+func reportPython(t *testing.T, all []pythonTest) {
+	t.Helper()
+	for _, one := range all {
+		t.Run(one.name, func(t *testing.T) {
+			switch {
+			case strings.HasPrefix(one.result, "skipped"):
+				t.Skip(one.result)
+			case one.result != "ok":
+				t.Error(one.result)
+			}
+		})
+	}
+}
+
+// TestPythonExamples runs the examples of the Python client that need only a server.
+func TestPythonExamples(t *testing.T) {
+	t.Parallel()
+	s := startForFiles(t)
+	for name, want := range map[string]string{
+		"sweep.py":    `LR=0\.1 +EPOCHS=3 +completed +loss 0\.3\n`,
+		"pipeline.py": `prepare: completed\ntrain: completed\nevaluate: completed\n`,
+		"failures.py": `flaky: failed \(Error\), exit code 7\n`,
+		"asyncio_.py": `fast: completed\nslow: completed\n`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := s.as(t, strings.TrimSuffix(name, ".py")+"@example.com")
+			u.login(t)
+			ctx, cancel := testkit.WithPatience(t.Context(), patience)
+			defer cancel()
+			path, err := filepath.Abs(filepath.Join(pythonClient, "examples", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(ctx, "python3", path)
+			cmd.Dir = u.home
+			cmd.Env = append(testkit.Environment(u.home), "K8S_CLI_API_URL="+s.url, "K8S_CLI_INSECURE_HTTP=true",
+				"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+filepath.Dir(filepath.Dir(path)), "PATH="+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if err != nil || !regexp.MustCompile(want).Match(out) {
+				t.Errorf("%v, want %s:\n%s", err, want, out)
+			}
+		})
+	}
+}
+
+// TestPythonIsTyped checks the Python client and its examples with mypy, which deploy/python.sh
+// installs.
+func TestPythonIsTyped(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("mypy"); err != nil {
+		t.Skip("no mypy")
+	}
+	cmd := exec.CommandContext(t.Context(), "mypy", "--strict", "--python-version", "3.9", "--cache-dir", t.TempDir(),
+		"k8s_cli", "generate.py", "wheel.py", "examples/sweep.py", "examples/pipeline.py", "examples/failures.py", "examples/asyncio_.py", "examples/notebook.py")
+	cmd.Dir = pythonClient
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
