@@ -1,6 +1,7 @@
 // Command release writes a release into one directory: an archive of each program for
-// each platform, the Helm chart, SPDX lists of the programs' modules, and checksums.
-// Builds are reproducible: the same commit gives the same bytes on every machine.
+// each platform, the wheels of the Python client, the Helm chart, SPDX lists of the programs'
+// modules, and checksums. Builds are reproducible: the same commit gives the same bytes on
+// every machine. The bytes of the wheels also depend on the version of zlib in Python.
 package main
 
 import (
@@ -75,6 +76,9 @@ func (r request) release(ctx context.Context) error {
 		if err := r.archives(ctx, name, from); err != nil {
 			return err
 		}
+	}
+	if err := r.wheel(ctx, from); err != nil {
+		return err
 	}
 	if r.helm != "" {
 		if err := r.chart(ctx, from); err != nil {

@@ -62,6 +62,11 @@ func (r request) archives(ctx context.Context, name string, from origin) error {
 			return err
 		}
 		contents = append(contents, program)
+		if name == "k8s-cli" {
+			if err := r.wheel(ctx, from, "--program", file, "--platform", platform); err != nil {
+				return err
+			}
+		}
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return err

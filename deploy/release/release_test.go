@@ -44,6 +44,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	}
 	checkArchive(t, first)
 	checkSums(t, first)
+	checkWheels(t, first)
 	if os.Getenv("K8S_CLI_TEST_HELM") != "" {
 		checkChart(t, first)
 	}
