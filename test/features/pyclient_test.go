@@ -123,7 +123,20 @@ func reportPython(t *testing.T, all []pythonTest) {
 	}
 }
 
-// TestPythonExamples runs the examples of the Python client that need only a server.
+// firstProgram writes the first program of the page about Python, and returns its path.
+func firstProgram(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(checkout, "docs", "python.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(page), "```python\n")
+	program, _, _ = strings.Cut(program, "```")
+	return file(t, "program.py", program)
+}
+
+// TestPythonExamples runs the examples of the Python client that need only a server, and the first
+// program of the page about Python.
 func TestPythonExamples(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
@@ -132,21 +145,26 @@ func TestPythonExamples(t *testing.T) {
 		"pipeline.py": `prepare: completed\ntrain: completed\nevaluate: completed\n`,
 		"failures.py": `flaky: failed \(Error\), exit code 7\n`,
 		"asyncio_.py": `fast: completed\nslow: completed\n`,
+		"":            `^completed hi\n\n$`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := s.as(t, strings.TrimSuffix(name, ".py")+"@example.com")
+			u := s.as(t, "user"+strings.TrimSuffix(name, ".py")+"@example.com")
 			u.login(t)
 			ctx, cancel := testkit.WithPatience(t.Context(), patience)
 			defer cancel()
-			path, err := filepath.Abs(filepath.Join(pythonClient, "examples", name))
+			directory, err := filepath.Abs(pythonClient)
 			if err != nil {
 				t.Fatal(err)
+			}
+			path := filepath.Join(directory, "examples", name)
+			if name == "" {
+				path = firstProgram(t)
 			}
 			cmd := exec.CommandContext(ctx, "python3", path)
 			cmd.Dir = u.home
 			cmd.Env = append(testkit.Environment(u.home), "K8S_CLI_API_URL="+s.url, "K8S_CLI_INSECURE_HTTP=true",
-				"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+filepath.Dir(filepath.Dir(path)), "PATH="+os.Getenv("PATH"))
+				"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+directory, "PATH="+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			if err != nil || !regexp.MustCompile(want).Match(out) {
 				t.Errorf("%v, want %s:\n%s", err, want, out)

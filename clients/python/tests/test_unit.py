@@ -1,5 +1,6 @@
 """Tests that need no server."""
 
+import ast
 import asyncio
 import base64
 import datetime
@@ -8,11 +9,13 @@ import json
 import os
 import pathlib
 import random
+import re
 import socket
 import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
 import threading
 import time
 import types
@@ -362,6 +365,8 @@ class TestTasks(unittest.TestCase):
             ("[a-c]x", "bx", False, True),
             ("[^a-c]x", "bx", False, False),
             ("[", "[", False, False),
+            ("[b-a]", "a", False, False),
+            ("[^b-a]", "a", False, True),
             ("a?c", "abc", False, True),
             ("\\*", "*", False, True),
             ("# no\n\n", "# no", False, False),
@@ -565,6 +570,22 @@ class TestNotebooks(WithStub):
         while not condition():
             self.assertLess(time.monotonic(), ends)
             time.sleep(0.01)
+
+
+class TestPage(unittest.TestCase):
+    def test_the_programs_of_the_page_use_names_that_exist(self) -> None:
+        page = (ROOT / "docs/python.md").read_text("utf-8")
+        programs = [block.partition("```")[0] for block in page.split("```python\n")[1:]]
+        self.assertGreater(len(programs), 4)
+        for program in programs:
+            tree = ast.parse("async def program():\n" + textwrap.indent(program, "    "))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    owner = {"client": k8s_cli.Client, "job": k8s_cli.Job, "sweep": k8s_cli.Sweep, "errors": errors}
+                    self.assertTrue(hasattr(owner.get(node.value.id, node), node.attr) or node.value.id not in owner, ast.dump(node))
+        methods = re.findall(r"`(?:client\.)?(\w+)\(", page)
+        known = [k8s_cli.Client, k8s_cli.Job, k8s_cli, errors]
+        self.assertEqual([m for m in methods if not any(hasattr(k, m) for k in known)], [])
 
 
 class TestSources(unittest.TestCase):
