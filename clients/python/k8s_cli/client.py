@@ -6,7 +6,7 @@ import random
 import re
 import string
 import time
-from typing import Any, Iterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import Any, Iterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _retry, models
 from .errors import ApiError, BatchFailed, Error, UploadMissing, api_error
@@ -43,6 +43,8 @@ class Client(Operations):
         after: Union[str, Job, Iterable[Union[str, Job]]] = (),
         after_any: Union[str, Job, Iterable[Union[str, Job]]] = (),
         key: str = "",
+        max_parallel: int = 0,
+        fail_fast: bool = False,
         **fields: Any,
     ) -> Job:
         """Submits a task, and uploads the local files that the task names.
@@ -50,9 +52,12 @@ class Client(Operations):
         task is a Task, a dict, or the text of a task file. Without task, the keywords are the fields of the task, as
         for Task. The task starts after the tasks in after have completed and the tasks in after_any have ended. When
         submit returns, the server has stored the task. A repeated submission with the same key has no effect and
-        returns the same job.
+        returns the same job. With max_parallel, the task waits while so many tasks of its group are active. With
+        fail_fast, a failure of the task stops the other tasks of its group.
         """
-        return self._submit(Task.of(task, fields), group, names(after), names(after_any), key or _retry.new_key())
+        query = query_of(group=group, after=names(after), after_any=names(after_any))
+        query += query_of(max_parallel=max_parallel or None, fail_fast=fail_fast)
+        return self._submit(Task.of(task, fields), group, query, key or _retry.new_key())
 
     def submit_all(
         self, tasks: Iterable[Union[Task, Mapping[str, Any], Item]], *, group: str = "", atomic: bool = False
@@ -77,12 +82,15 @@ class Client(Operations):
         points: Union[Mapping[str, Iterable[Any]], Iterable[Any]],
         *,
         group: str = "",
+        max_parallel: int = 0,
+        fail_fast: bool = False,
     ) -> Sweep:
         """Submits one task for each point, as one group.
 
         points is a grid (`{"LR": [0.1, 0.01], "EPOCHS": [3, 10]}`, one point for each combination), or an iterable. If
         task is a function, the function returns the task of a point. Otherwise, points are dicts of environment
-        variables. SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks.
+        variables. SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks. At most
+        max_parallel tasks are active at once; 0 means no limit. With fail_fast, the first failure stops the other tasks.
         """
         chosen: List[Any] = list(grid(points)) if isinstance(points, Mapping) else list(points)
         if not chosen:
@@ -98,7 +106,8 @@ class Client(Operations):
                 raise TypeError(f"the point {point!r} is not a dict of variables; pass a function that returns its task")
             tasks.append(made.with_envs(envs))
         name = group or self._group_name(tasks[0])
-        jobs = self.submit_all([Item(t, group=name) for t in tasks])
+        items = [Item(t, group=name, max_parallel=max_parallel, fail_fast=fail_fast) for t in tasks]
+        jobs = self.submit_all(items)
         return Sweep(self, name, jobs, chosen)
 
     def chain(self, tasks: Iterable[Union[Task, Mapping[str, Any]]], *, group: str = "") -> Sweep:
@@ -172,8 +181,7 @@ class Client(Operations):
         """Returns a session of a browser, for programs that open the dashboard for a user."""
         return BrowserSession(self, cookie)
 
-    def _submit(self, task: Task, group: str, after: List[str], after_any: List[str], key: str) -> Job:
-        query = query_of(group=group, after=after, after_any=after_any)
+    def _submit(self, task: Task, group: str, query: List[Tuple[str, str]], key: str) -> Job:
         packer = Packer(0)
         try:
             content = task.yaml if task.yaml is not None else self._pack(task.json(), packer)
@@ -213,6 +221,8 @@ class Client(Operations):
             "group": item.group or group,
             "after": names(item.after),
             "after_any": names(item.after_any),
+            "max_parallel": item.max_parallel,
+            "fail_fast": item.fail_fast,
         }
         return {**fields, **{k: v for k, v in more.items() if v}}
 

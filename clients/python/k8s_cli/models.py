@@ -248,6 +248,35 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class UsageHours:
+    """What the nodes of ended tasks requested, multiplied by the hours for which the nodes ran."""
+
+    tasks: int = 0
+    node_hours: float = 0
+    cpu_hours: float = 0
+    gpu_hours: float = 0
+    memory_gib_hours: float = 0
+
+
+@dataclass(frozen=True)
+class UsageRow(UsageHours):
+    """The usage of a day, a user or a group. What the report does not distinguish is empty."""
+
+    day: str = ""
+    user: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class UsageReport:
+    """The resources that ended tasks have used."""
+
+    since: str
+    rows: List[UsageRow] = field(default_factory=list)
+    total: UsageHours = field(default_factory=UsageHours)
+
+
+@dataclass(frozen=True)
 class Amounts:
     """Resources of machines or pods."""
 

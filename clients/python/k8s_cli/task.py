@@ -138,6 +138,8 @@ class Item(NamedTuple):
     group: str = ""
     after: Sequence[Any] = ()  # ids, keys or jobs that must complete before the task starts
     after_any: Sequence[Any] = ()  # ids, keys or jobs that must end before the task starts
+    max_parallel: int = 0  # the task waits while so many tasks of its group are active; 0 means no limit
+    fail_fast: bool = False  # if the task fails, the server stops the other tasks of its group
 
 
 def names(predecessors: Union[str, Iterable[Any], Any]) -> List[str]:

@@ -63,6 +63,17 @@ class Operations(Requests):
         """Returns what the machines of the cluster offer, and what tasks have requested of it."""
         return await self.fetch(models.Capacity, "/capacity")
 
+    async def usage(
+        self, *, since: str = "", by: Sequence[str] = (), group: str = "", all_users: bool = False
+    ) -> models.UsageReport:
+        """Returns the resources that ended tasks have used.
+
+        since is the first day: an age such as 30d, or a date such as 2026-11-01. by names what the rows distinguish:
+        day, user and group.
+        """
+        query = query_of(since=since, by=",".join(by), group=group, all_users=all_users)
+        return await self.fetch(models.UsageReport, "/usage", query)
+
     # Groups
 
     async def group_status(self, name: str, *, user: str = "") -> models.GroupStatus:
