@@ -61,6 +61,7 @@ type config struct {
 	perUser   userConfig
 	policy    policyConfig
 	atOnce    slotConfig
+	exec      execConfig
 
 	ui    string
 	uiDir string
@@ -131,6 +132,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.perUser.define(f)
 	c.policy.define(f)
 	c.atOnce.define(f)
+	c.exec.define(f)
 
 	f.StringVar(&c.ui, "ui", "on", "dashboard at /ui/ and sessions of browsers: on or off")
 	f.StringVar(&c.uiDir, "ui-dir", "", "directory with the files of the dashboard, read again for each request, for developers (default: the files in this program)")

@@ -26,6 +26,7 @@ func (c *config) check(f *pflag.FlagSet) error {
 		c.perUser.check,
 		c.policy.check,
 		c.atOnce.check,
+		c.exec.check,
 		c.checkChoices,
 		c.checkLimits,
 		c.checkHistory,

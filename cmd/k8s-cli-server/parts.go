@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
@@ -62,7 +63,11 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 		return nil, err
 	}
 	p.sessions = newSessions(c, deps, p.store, who)
-	p.server = p.newServer(tailer, who, pages, tracer)
+	pods, err := p.pods()
+	if err != nil {
+		return nil, err
+	}
+	p.server = p.newServer(tailer, pods, who, pages, tracer)
 	return p, register(counted, deps.log.Metrics(), deps.events.Metrics(), p.informers.Metrics(), p.controller.Metrics(), p.health, calls, p.server.Metrics())
 }
 
@@ -121,7 +126,7 @@ func watchCluster(c config, deps *dependencies, store *cache.Store, logger *slog
 
 // newServer returns the HTTP server of the API. who is nil if X-User is trusted from
 // every address.
-func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *ui.Site, tracer *trace.Tracer) *api.Server {
+func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Authenticator, pages *ui.Site, tracer *trace.Tracer) *api.Server {
 	c := p.config
 	settings := api.Config{
 		DefaultImage: c.defaultImage,
@@ -133,16 +138,18 @@ func (p *parts) newServer(tailer *logs.Tailer, who *auth.Authenticator, pages *u
 		Uploads: api.Uploads{
 			Store: p.deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: p.deps.tokenVerifier(),
 		},
-		Login:      c.identity.login(),
-		Version:    release.Read().Version,
-		Hosts:      c.identity.allowedHosts(),
-		UserLimits: c.perUser.limits(),
-		Slots:      c.atOnce.limits(),
-		Usage:      p.store,
-		Pages:      pages,
-		Sessions:   p.sessions,
-		Logger:     p.logger,
-		Trace:      tracer,
+		Login:         c.identity.login(),
+		Version:       release.Read().Version,
+		Hosts:         c.identity.allowedHosts(),
+		UserLimits:    c.perUser.limits(),
+		Slots:         c.atOnce.limits(),
+		Usage:         p.store,
+		Pages:         pages,
+		Sessions:      p.sessions,
+		Pods:          pods,
+		SessionLimits: c.exec.limits,
+		Logger:        p.logger,
+		Trace:         tracer,
 	}
 	if who != nil {
 		settings.Auth = who

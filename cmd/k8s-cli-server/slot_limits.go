@@ -10,7 +10,7 @@ import (
 // slotConfig holds the limits of concurrent downloads, uploads and streams on each pod of
 // the server.
 type slotConfig struct {
-	downloads, uploads, events, logs slots.Limit
+	downloads, uploads, events, logs, sessions slots.Limit
 }
 
 // slotFlags are the two flags of one limit: the total, and the share of one user.
@@ -26,12 +26,13 @@ func (c *slotConfig) flags() []slotFlags {
 		{"max-open-uploads", "max-open-uploads-per-user", &c.uploads, "concurrent uploads of archives"},
 		{"max-event-streams", "max-event-streams-per-user", &c.events, "open event streams"},
 		{"max-open-log-streams", "max-log-streams", &c.logs, "open log streams"},
+		{"max-exec-sessions", "max-exec-sessions-per-user", &c.sessions, "open sessions in pods of tasks"},
 	}
 }
 
 func (c *slotConfig) define(f *pflag.FlagSet) {
 	d := api.DefaultSlotLimits
-	*c = slotConfig{d.Downloads, d.Uploads, d.Events, d.Logs}
+	*c = slotConfig{d.Downloads, d.Uploads, d.Events, d.Logs, d.Sessions}
 	for _, one := range c.flags() {
 		f.IntVar(&one.limit.Total, one.total, one.limit.Total, "maximum number of "+one.name+" per server pod, for all users together")
 		f.IntVar(&one.limit.PerUser, one.perUser, one.limit.PerUser, "maximum number of "+one.name+" of one user per server pod")
@@ -48,5 +49,5 @@ func (c *slotConfig) check() error {
 }
 
 func (c *slotConfig) limits() api.SlotLimits {
-	return api.SlotLimits{Downloads: c.downloads, Uploads: c.uploads, Events: c.events, Logs: c.logs}
+	return api.SlotLimits{Downloads: c.downloads, Uploads: c.uploads, Events: c.events, Logs: c.logs, Sessions: c.sessions}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/login"
+	"k8s-cli/cmd/k8s-cli/internal/tty"
 	"k8s-cli/pkg/client"
 )
 
@@ -22,6 +23,7 @@ type env struct {
 	// interrupts returns a context that the first Ctrl-C cancels. In a command that does
 	// not call interrupts, Ctrl-C ends the process.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
+	terminal   *tty.Terminal // that In is; nil if In is none
 }
 
 // newEnv returns the env of a process with these standard streams.
@@ -33,6 +35,7 @@ func newEnv(in, out, errOut *os.File) *env {
 		connect:    client.New,
 		browse:     login.Browser(os.LookupEnv),
 		interrupts: interrupts,
+		terminal:   tty.Of(in),
 	}
 }
 

@@ -36,25 +36,33 @@ func (a *auditor) withLogin(handle fiber.Handler) fiber.Handler {
 }
 
 func (a *auditor) record(c *fiber.Ctx, user, what string, err error) {
-	if !a.logger.Enabled(context.Background(), slog.LevelInfo) {
-		return
-	}
 	code, result := c.Response().StatusCode(), "accepted"
 	if err != nil {
 		code, result = statusCode(err), err.Error()
 	}
-	line := []slog.Attr{
-		slog.String("user", user), slog.String("command", what), slog.String("id", about(c)), slog.Int("code", code),
-		slog.String("verdict", result), slog.String("request", string(c.Response().Header.Peek(requestID))),
-		slog.String("peer", c.Context().RemoteIP().String()),
+	a.line(c, user, what)(code, result)
+}
+
+// line returns a function that writes the line of a request, also after the request.
+func (a *auditor) line(c *fiber.Ctx, user, what string) func(code int, result string, more ...slog.Attr) {
+	if !a.logger.Enabled(context.Background(), slog.LevelInfo) {
+		return func(int, string, ...slog.Attr) {}
 	}
+	id, request, peer := about(c), string(c.Response().Header.Peek(requestID)), c.Context().RemoteIP().String()
+	var last []slog.Attr
 	if owner, ok := c.Locals(ownerKey).(string); ok {
-		line = append(line, slog.String("owner", owner))
+		last = append(last, slog.String("owner", owner))
 	}
 	if id := trace.ID(c.UserContext()); id != "" {
-		line = append(line, slog.String("trace", id))
+		last = append(last, slog.String("trace", id))
 	}
-	a.logger.LogAttrs(context.Background(), slog.LevelInfo, "handled a request of a user", line...)
+	return func(code int, result string, more ...slog.Attr) {
+		line := []slog.Attr{
+			slog.String("user", user), slog.String("command", what), slog.String("id", id), slog.Int("code", code),
+			slog.String("verdict", result), slog.String("request", request), slog.String("peer", peer),
+		}
+		a.logger.LogAttrs(context.Background(), slog.LevelInfo, "handled a request of a user", append(append(line, more...), last...)...)
+	}
 }
 
 const (

@@ -85,17 +85,23 @@ func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
 		who.CanListAllUsers = true
 		return who, err
 	}
-	var caller task.Credentials
-	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
-	if a.auth.ReadsUserHeader() {
-		if caller.User, err = userOf(c); err != nil {
-			return who, err
-		}
-		caller.Groups = string(bytes.Join(c.Request().Header.PeekAll(groupsHeader), []byte(",")))
-	} else if caller.Token, err = bearerOf(c); err != nil {
+	caller, err := a.credentials(c)
+	if err != nil {
 		return who, err
 	}
 	return a.auth.Identify(c.UserContext(), caller)
+}
+
+// credentials returns the credentials in the headers of a request.
+func (a *callers) credentials(c *fiber.Ctx) (caller task.Credentials, err error) {
+	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
+	if a.auth.ReadsUserHeader() {
+		caller.User, err = userOf(c)
+		caller.Groups = string(bytes.Join(c.Request().Header.PeekAll(groupsHeader), []byte(",")))
+	} else {
+		caller.Token, err = bearerOf(c)
+	}
+	return caller, err
 }
 
 // bearerOf returns the bearer token of a request, or "" if there is none.

@@ -29,13 +29,21 @@ func (a *callers) sameOrigin(c *fiber.Ctx) error {
 	if len(host) > 0 && c.Context().LocalIP().IsLoopback() && !a.knows(string(host)) {
 		return errForeignHost
 	}
-	for _, origin := range c.Request().Header.PeekAll(fiber.HeaderOrigin) {
-		_, from, ok := strings.Cut(string(origin), "://")
-		if !ok || !strings.EqualFold(from, string(host)) && !a.hosts[hostName(from)] {
-			return errForeignOrigin
-		}
+	if a.isForeign(c) {
+		return errForeignOrigin
 	}
 	return c.Next()
+}
+
+// isForeign reports whether a page of another site made the browser send the request.
+func (a *callers) isForeign(c *fiber.Ctx) bool {
+	for _, origin := range c.Request().Header.PeekAll(fiber.HeaderOrigin) {
+		_, from, ok := strings.Cut(string(origin), "://")
+		if !ok || !strings.EqualFold(from, string(c.Request().Header.Host())) && !a.hosts[hostName(from)] {
+			return true
+		}
+	}
+	return false
 }
 
 // knows reports whether a host name is trusted: localhost, a loopback address or a name

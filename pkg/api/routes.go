@@ -6,6 +6,7 @@ import (
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/openapi"
+	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/ui"
 )
@@ -20,7 +21,7 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 		s.app.Use(closeConnection)
 	}
 	bodies := &bodyReceiver{closing: s.closing}
-	s.app.Use(recoverPanic, bodies.receive, who.sameOrigin, exactPath)
+	s.app.Use(recoverPanic, streams.CloseRefused, bodies.receive, who.sameOrigin, exactPath)
 	s.app.Use(compress.New(compress.Config{Next: isStream}))
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/usage", "/summary", "/capacity", "/session"}, whenReady(health))
 }
@@ -79,6 +80,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
 	s.app.Get("/tasks/:id", who.authenticated(tasks.showTask))
 	s.app.Get("/tasks/:id/spec", who.authenticated(tasks.showSpec))
+	s.addStreams(read, who, audit, c)
 	s.app.Get("/tasks/:id/logs", who.authenticated(logs.taskLogs))
 	s.app.Get("/tasks/:id/events", who.authenticated(events.taskEvents))
 	s.app.Get(filesPath, uploads.taskFile)

@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/api/resolve"
+	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
@@ -85,6 +86,9 @@ type Config struct {
 
 	Uploads Uploads
 
+	Pods          streams.Pods   // of tasks, for sessions; nil disables sessions
+	SessionLimits streams.Limits // of one session
+
 	// close each connection after its response, because another server takes over the
 	// listener
 	CloseConnections bool
@@ -111,6 +115,7 @@ type Server struct {
 	errors         *errorWriter
 	slots          *slotPools
 	metricsByRoute serverMetrics
+	sessions       *streams.Handler
 	closing        context.Context //nolint:containedctx // ends the streams that are open
 	close          context.CancelFunc
 }
@@ -168,6 +173,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	err := s.app.Listener(framing.NewListener(listener))
 	if !stop() {
 		err = <-stopped
+		s.sessions.Wait()
 	}
 	if err != nil {
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)

@@ -65,6 +65,9 @@ var exceptions = map[string]exception{
 	"k8s-cli auth login\nThe server requests your Kubernetes token:": {elsewhere: "asks on a terminal: cmd/k8s-cli/testdata/script/login-terminal.txtar"},
 	"k8s-cli auth login\nThe server uses an OpenID Connect issuer:":  {elsewhere: reasonIssuer},
 
+	// docs/exec.md
+	"k8s-cli jobs port-forward mqp6bsu4 8888": {until: "Forwarding "},
+
 	// docs/development.md
 	"go test ./pkg/cache/state -run 'TestKeys$'":                       {elsewhere: reasonTest},
 	"go test -race -count=10 ./pkg/queue -run TestAppendReturns":       {elsewhere: reasonTest},
@@ -112,6 +115,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	"docs/api.md":        apiScene,
 	"docs/auth.md":       authScene,
 	"docs/events.md":     eventsScene,
+	"docs/exec.md":       execScene,
 	"docs/operations.md": backupScene,
 	"docs/taskfile.md":   filesScene,
 	"docs/tracing.md":    tracingScene,
@@ -202,6 +206,16 @@ func apiScene(t *testing.T) scene {
 		s.user.submit(t, idle)
 	}
 	s.user.cli(t, "jobs", "stop", "--all").ok(t)
+	return s
+}
+
+// execScene has a running task of two nodes.
+func execScene(t *testing.T) scene {
+	s := newScene(t, start(t, "--allow-exec"))
+	id := s.user.submit(t, "num_nodes: 2\n"+yaml("run", endless))
+	s.user.await(t, id, task.Running)
+	testkit.Write(t, filepath.Join(s.user.home, "config.json"), "{}")
+	s.replace = append(s.replace, "mqp6bsu4", id, " 8888", " :8888")
 	return s
 }
 

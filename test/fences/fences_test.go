@@ -38,10 +38,11 @@ var own = map[string][]string{
 	"pkg/logs":           {"pkg/task"},
 	"pkg/ui":             {},
 	"pkg/session":        {"pkg/task", "pkg/auth"},
+	"pkg/reach":          {"pkg/task"},
 	"pkg/api":            {"pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui", "pkg/session"},
 	"pkg/client":         {"pkg/task"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/taskfile", "pkg/client", "pkg/release", "pkg/trace"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/reach", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session"},
 }
 
 // others maps an import path outside this project to the packages that may import it. Every
@@ -54,10 +55,12 @@ var others = map[string][]string{
 	"github.com/coreos/go-oidc":         {"pkg/auth", "cmd/k8s-cli"},
 	"go.opentelemetry.io/":              {"pkg/trace"},
 	"github.com/prometheus/":            {"pkg/api", "pkg/queue", "pkg/cache", "pkg/submit", "cmd/k8s-cli-server"},
+	"github.com/fasthttp/websocket":     {"pkg/api"},
+	"github.com/gorilla/websocket":      {"pkg/client"},
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
 	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},
 	"k8s.io/client-go/tools/clientcmd":  {"cmd/k8s-cli-server"},
-	"k8s.io/":                           {"pkg/auth", "pkg/placement", "pkg/cache", "pkg/submit", "pkg/logs", "cmd/k8s-cli-server"},
+	"k8s.io/":                           {"pkg/auth", "pkg/placement", "pkg/cache", "pkg/submit", "pkg/logs", "pkg/reach", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
 }
 
@@ -130,6 +133,7 @@ var parts = map[string][]string{
 	"pkg/cache/state":     {"pkg/cache/labels"},
 	"pkg/task":            {"pkg/task/hint", "pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},
+	"pkg/task/channel":    {},
 	"pkg/task/gpu":        {},
 	"pkg/task/group":      {"pkg/task", "pkg/task/overview", "pkg/task/problem"},
 	"pkg/task/hint":       {},

@@ -74,6 +74,9 @@ func (s *Sessions) Of(c *fiber.Ctx) (who task.Identity, ok bool, err error) {
 	return who, err == nil, err
 }
 
+// Has reports whether Of has identified the user of the request by a session.
+func (s *Sessions) Has(c *fiber.Ctx) bool { return c.Locals(sessionKey) != nil }
+
 // Stream returns the context of a stream, which ends with the session of the request. The caller
 // calls closed when the stream is over.
 func (s *Sessions) Stream(c *fiber.Ctx, parent context.Context) (ctx context.Context, closed func()) {

@@ -77,3 +77,14 @@ type tlsConn struct {
 
 	secureConn
 }
+
+// Release ends the check of the bytes of a connection whose requests are over, because the
+// connection now speaks another protocol. If the framing has rejected bytes before, the
+// connection stays unreadable.
+func Release(from net.Conn) {
+	if c, ok := from.(interface{ release() }); ok {
+		c.release()
+	}
+}
+
+func (c *conn) release() { c.framing.state = released }

@@ -68,6 +68,7 @@ const (
 	chunkData
 	chunkEnd // the CRLF after the data of a chunk
 	trailer
+	released // another protocol; see Release
 )
 
 // A framing tracks the boundaries of the requests on one connection. A framing accepts only
@@ -103,6 +104,9 @@ func (f *framing) current() uint64 {
 func (f *framing) check(p []byte) (n int, err error) {
 	for n < len(p) {
 		var taken int
+		if f.state == released {
+			return len(p), nil
+		}
 		if f.state == fixedBody || f.state == chunkData {
 			taken = f.skip(p[n:])
 		} else if taken, err = f.consume(p[n:]); err != nil {

@@ -24,6 +24,7 @@ const (
 func AnswerFirst(ctx context.Context, request *fasthttp.RequestCtx) {
 	request.HijackSetNoResponse(true)
 	request.Hijack(func(conn net.Conn) {
+		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(lingerTime))
 		defer interruptOn(ctx, conn)()
 		request.Response.Header.SetConnectionClose()

@@ -13,6 +13,7 @@ type sentMethod struct{}
 func Configure(server *fasthttp.Server) {
 	allowUnknownMethods(server)
 	deferContinue(server)
+	server.KeepHijackedConns = true // otherwise fasthttp reuses its record of a connection that a goroutine may still write to
 }
 
 // allowUnknownMethods routes requests with methods that Fiber does not know. Fiber itself

@@ -28,6 +28,7 @@ const (
 	HostNotAllowed       Reason = "HostNotAllowed"
 	Invalid              Reason = "Invalid"
 	LimitReached         Reason = "LimitReached"
+	UpgradeRequired      Reason = "UpgradeRequired"
 	HeaderTooLarge       Reason = "HeaderTooLarge"
 	InternalError        Reason = "InternalError"
 	Unavailable          Reason = "Unavailable"
@@ -108,6 +109,7 @@ var reasons = []Description{
 	{UnsupportedField, http.StatusUnprocessableEntity, Invalid, "SkyPilot has this field, and the server does not support the field; remove the field"},
 	{NotAllowed, http.StatusUnprocessableEntity, Invalid, "the configuration of the server does not allow this value; choose another value, or ask an administrator"},
 	{FeatureDisabled, http.StatusUnprocessableEntity, Invalid, "the configuration of the server turns this feature off; ask an administrator"},
+	{UpgradeRequired, http.StatusUpgradeRequired, "", "the route needs a WebSocket with the protocol that the message names; send the handshake of RFC 6455"},
 	{LimitReached, http.StatusTooManyRequests, "", "the user has reached a limit, and nothing was stored; retry after `Retry-After`"},
 	{HeaderTooLarge, http.StatusRequestHeaderFieldsTooLarge, "", "the header of the request is too large; send less"},
 	{InternalError, http.StatusInternalServerError, "", "the server failed; report the request id to an administrator"},

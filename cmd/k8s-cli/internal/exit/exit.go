@@ -14,6 +14,7 @@ const (
 	NotFound        = 102
 	TaskStopped     = 103
 	Interrupted     = 130 // as a shell reports SIGINT
+	Unreached       = 255 // a session in a task broke off or did not begin, as ssh reports it
 )
 
 // An Error is an error that selects the exit code.

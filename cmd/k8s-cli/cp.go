@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"k8s-cli/cmd/k8s-cli/internal/exit"
+	"k8s-cli/cmd/k8s-cli/internal/ref"
+	"k8s-cli/cmd/k8s-cli/internal/transfer"
+	"k8s-cli/pkg/client"
+)
+
+const copyHelp = `Copy a file or a directory from a running task to this machine, or from this
+machine to a running task.
+
+` + ref.Help + `
+One of SOURCE and TARGET is ID:PATH. A relative PATH begins at the working
+directory of the container. If TARGET is a directory that exists, the copy goes
+into this directory under the name of SOURCE; otherwise TARGET is the name of
+the copy. The image must contain tar.
+
+Symbolic links in a directory stay links. On the way to this machine, links
+that lead out of the directory, and special files, are left out with a warning.
+The server must allow sessions (--allow-exec).`
+
+func newCopyCommand(e *env, s *server) *cobra.Command {
+	var node int
+	cmd := &cobra.Command{
+		Use:     "cp SOURCE TARGET",
+		Aliases: []string{"copy"},
+		Short:   "Copy files from or to a running task",
+		Long:    copyHelp,
+		Example: "  k8s-cli jobs cp mqp6bsu4:out/model.pt .\n  k8s-cli jobs cp train:/tmp/profile profile --node 1\n  k8s-cli jobs cp config.yaml train:/etc/app/",
+		Args:    takes(2, 2),
+	}
+	cmd.Flags().IntVar(&node, "node", 0, "rank of the node")
+	s.shortFlag(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, args []string) error {
+		from, source, isFrom := taskPath(args[0])
+		to, target, isTo := taskPath(args[1])
+		if isFrom == isTo {
+			return exit.Usagef("exactly one of SOURCE and TARGET must be ID:PATH")
+		}
+		found, err := ref.Task(ctx, c, from+to)
+		if err != nil {
+			return err
+		}
+		k := &copying{env: e, client: c, id: found.ID, node: node}
+		if isFrom {
+			return k.download(ctx, path.Clean(source), args[1])
+		}
+		return k.upload(ctx, args[0], target)
+	})
+	return cmd
+}
+
+// taskPath splits ID:PATH. A text with a slash, a backslash or a dot in front of the colon is a
+// path of this machine.
+func taskPath(text string) (id, file string, ok bool) {
+	id, file, ok = strings.Cut(text, ":")
+	if !ok || id == "" || strings.ContainsAny(id, `/\`) || strings.HasPrefix(id, ".") || filepath.VolumeName(text) != "" {
+		return "", text, false
+	}
+	if file == "" {
+		file = "."
+	}
+	return id, file, true
+}
+
+// A copying copies files between this machine and one node of a task.
+type copying struct {
+	env    *env
+	client *client.Client
+	id     string
+	node   int
+}
+
+func (k *copying) skipped(file string) {
+	k.env.Warn("%s was left out: it is a link or a special file", file)
+}
+
+// download copies a file or directory of the task.
+func (k *copying) download(ctx context.Context, source, target string) error {
+	name := path.Base(source)
+	from := []string{"-C", path.Dir(source), "--", name}
+	if name == "/" || name == "." || name == ".." { // a directory without a name of its own
+		name, from = ".", []string{"-C", source, "--", "."}
+	}
+	if info, err := os.Stat(target); err == nil && info.IsDir() {
+		target = filepath.Join(target, name)
+	}
+	out, in := io.Pipe()
+	unpacked := make(chan error, 1)
+	go func() {
+		err := transfer.Unpack(out, name, target, k.skipped)
+		_ = out.CloseWithError(errors.Join(err, io.ErrClosedPipe))
+		unpacked <- err
+	}()
+	err := k.exec(ctx, client.ExecOptions{Command: append([]string{"tar", "-cf", "-"}, from...), Stdout: in})
+	_ = in.Close()
+	if wrong := <-unpacked; err == nil || wrong != nil && errors.Is(err, wrong) {
+		err = wrong
+	}
+	return err
+}
+
+// upload copies a file or directory of this machine.
+func (k *copying) upload(ctx context.Context, source, target string) error {
+	full, err := filepath.Abs(source)
+	if err == nil {
+		_, err = os.Stat(full)
+	}
+	if err != nil {
+		return err
+	}
+	dir, name := path.Dir(target), path.Base(target)
+	isDir, err := k.client.Exec(ctx, k.id, client.ExecOptions{Node: k.node, Command: []string{"/bin/sh", "-c", `[ -d "$1" ]`, "sh", target}, Stdout: io.Discard, Stderr: io.Discard})
+	switch {
+	case err != nil:
+		return err
+	case isDir == 0:
+		dir, name = target, filepath.Base(full)
+	case strings.HasSuffix(target, "/"):
+		return fmt.Errorf("%s is not a directory in task %s", target, k.id)
+	}
+	out, in := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		err := transfer.Pack(in, full, name, k.skipped)
+		_ = in.CloseWithError(err)
+		packed <- err
+	}()
+	err = k.exec(ctx, client.ExecOptions{Command: []string{"tar", "-xof", "-", "-C", dir}, Stdin: out, Stdout: io.Discard})
+	_ = out.CloseWithError(io.ErrClosedPipe)
+	if wrong := <-packed; wrong != nil && !errors.Is(wrong, io.ErrClosedPipe) {
+		return wrong
+	}
+	return err
+}
+
+// exec runs a command in the task. The error contains what the command says about its failure.
+func (k *copying) exec(ctx context.Context, o client.ExecOptions) error {
+	var said errOutput
+	o.Node, o.Stderr = k.node, &said
+	code, err := k.client.Exec(ctx, k.id, o)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s in task %s failed with exit code %d: %s", o.Command[0], k.id, code, strings.TrimSpace(string(said.text)))
+	}
+	return err
+}

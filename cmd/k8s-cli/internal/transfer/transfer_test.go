@@ -1,0 +1,108 @@
+package transfer
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestDirectoriesArriveUnchanged(t *testing.T) {
+	t.Parallel()
+	source, target := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	for name, text := range map[string]string{"a": "one", "b/c/d": "two", "b/empty": ""} {
+		file := filepath.Join(source, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("c/d", filepath.Join(source, "b", "link")); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := Pack(&archive, source, "x", fails(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Unpack(&archive, "x", target, fails(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "one", "b/c/d": "two", "b/empty": "", "b/link": "two"} {
+		if got, err := os.ReadFile(filepath.Join(target, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(target, "a")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of a: %v, %v", info, err)
+	}
+}
+
+func fails(t *testing.T) func(string) {
+	return func(file string) { t.Errorf("%s was left out", file) }
+}
+
+// TestHostileArchives checks that no archive writes, links or overwrites anything outside of the
+// target.
+func TestHostileArchives(t *testing.T) {
+	t.Parallel()
+	dir := &tar.Header{Name: "x/", Typeflag: tar.TypeDir, Mode: 0o755}
+	file := func(name string) *tar.Header {
+		return &tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 4, Mode: 0o644}
+	}
+	link := func(name, to string) *tar.Header {
+		return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
+	}
+	for _, tt := range []struct {
+		name    string
+		entries []*tar.Header
+		skipped []string // nil means that Unpack fails
+	}{
+		{"parent", []*tar.Header{dir, file("x/../victim")}, nil},
+		{"absolute", []*tar.Header{dir, file("/tmp/victim")}, nil},
+		{"other name", []*tar.Header{dir, file("xx/victim")}, nil},
+		{"first entry elsewhere", []*tar.Header{file("../victim")}, nil},
+		{"link instead of a file", []*tar.Header{link("x", "/etc/passwd")}, nil},
+		{"through a link", []*tar.Header{dir, link("x/d", "."), file("x/d/victim")}, nil},
+		{"dir through a link", []*tar.Header{dir, link("x/d", "."), {Name: "x/d/e/", Typeflag: tar.TypeDir, Mode: 0o755}}, nil},
+		{"over a link", []*tar.Header{dir, link("x/l", "../victim"), file("x/l")}, []string{"x/l"}},
+		{"link out", []*tar.Header{dir, link("x/l", "../victim")}, []string{"x/l"}},
+		{"absolute link", []*tar.Header{dir, link("x/l", "/etc/passwd")}, []string{"x/l"}},
+		{"hard link out", []*tar.Header{dir, {Name: "x/l", Typeflag: tar.TypeLink, Linkname: "../victim"}}, []string{"x/l"}},
+		{"device", []*tar.Header{dir, {Name: "x/null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}}, []string{"x/null"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			victim := filepath.Join(home, "victim")
+			if err := os.WriteFile(victim, []byte("safe"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var archive bytes.Buffer
+			w := tar.NewWriter(&archive)
+			for _, h := range tt.entries {
+				if err := w.WriteHeader(h); err != nil {
+					t.Fatal(err)
+				}
+				if h.Size > 0 {
+					_, _ = w.Write([]byte("evil"))
+				}
+			}
+			_ = w.Close()
+			var skipped []string
+			err := Unpack(&archive, "x", filepath.Join(home, "target"), func(file string) { skipped = append(skipped, file) })
+			if (err != nil) != (tt.skipped == nil) || !slices.Equal(skipped, tt.skipped) {
+				t.Errorf("%v, left out %q", err, skipped)
+			}
+			if got, err := os.ReadFile(victim); err != nil || string(got) != "safe" {
+				t.Errorf("outside of the target: %q, %v", got, err)
+			}
+			if left, _ := os.ReadDir(home); len(left) > 2 {
+				t.Errorf("outside of the target: %v", left)
+			}
+		})
+	}
+}
