@@ -45,6 +45,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"framing", framingAttacks, 16},
+		{"reach", reachAttacks, 4},
 		{"proxy", smugglingAttacks, 1},
 		{"early", earlyAttacks, 8},
 		{"names", nameAttacks, 16},
