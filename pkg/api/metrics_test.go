@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -60,23 +59,6 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 
 func TestMetricsAreElsewhere(t *testing.T) {
 	serve(t, &fake{}).send(http.MethodGet, "/metrics", "").wantError(t, 404, "no such route")
-}
-
-func TestRouteMetrics(t *testing.T) {
-	var m routeMetrics
-	for _, took := range []time.Duration{0, 100 * time.Microsecond, 101 * time.Microsecond, 10 * time.Second, time.Hour} {
-		m.add(200, took)
-	}
-	m.add(299, time.Millisecond)
-	if m.buckets[0].Load() != 2 || m.buckets[1].Load() != 1 || m.buckets[len(buckets)-1].Load() != 1 || m.buckets[len(buckets)].Load() != 1 {
-		t.Errorf("buckets %v", m.buckets[:])
-	}
-	if m.codes[0].Load() != 1 || m.codes[1].Load() != 5 {
-		t.Errorf("codes %v", m.codes[:])
-	}
-	if allocs := testing.AllocsPerRun(100, func() { m.add(200, time.Millisecond) }); allocs != 0 {
-		t.Errorf("a request costs %g allocations", allocs)
-	}
 }
 
 // TestAudit checks that the audit log has every request that changes something, with the

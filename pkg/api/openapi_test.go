@@ -30,8 +30,8 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	served := map[string]bool{}
 	f := &fake{}
 	for _, m := range f.newServer(serve(t, f).config).metricsByRoute.all {
-		if m.method != "HEAD" && m.method != "" {
-			served[m.method+" "+regexp.MustCompile(`:(\w+)`).ReplaceAllString(m.route, "{$1}")] = true
+		if m.Method != "HEAD" && m.Method != "" {
+			served[m.Method+" "+regexp.MustCompile(`:(\w+)`).ReplaceAllString(m.Path, "{$1}")] = true
 		}
 	}
 	if diff := cmp.Diff(served, described); diff != "" {

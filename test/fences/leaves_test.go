@@ -10,10 +10,11 @@ import (
 // leaves maps a subpackage to the packages of this project that it may import. A subpackage
 // that is not in the map may import what its parent package may import.
 var leaves = map[string][]string{
-	"pkg/api/framing": {"pkg/task", "pkg/task/problem"},
-	"pkg/api/items":   {"pkg/api/slots", "pkg/task"},
-	"pkg/api/params":  {"pkg/task", "pkg/task/group", "pkg/task/linerange"},
-	"pkg/api/slots":   {"pkg/task", "pkg/task/problem"},
+	"pkg/api/framing":      {"pkg/task", "pkg/task/problem"},
+	"pkg/api/items":        {"pkg/api/slots", "pkg/task"},
+	"pkg/api/routemetrics": {},
+	"pkg/api/params":       {"pkg/task", "pkg/task/group", "pkg/task/linerange"},
+	"pkg/api/slots":        {"pkg/task", "pkg/task/problem"},
 
 	"cmd/k8s-cli/internal/complete":  {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
 	"cmd/k8s-cli/internal/dotenv":    {},

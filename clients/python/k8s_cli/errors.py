@@ -226,6 +226,10 @@ class FeatureDisabled(Invalid):
     """The configuration of the server turns this feature off."""
 
 
+class UpgradeRequired(ApiError):
+    """The route needs a WebSocket (426)."""
+
+
 class LimitReached(ApiError):
     """The user has reached a limit, and nothing was stored (429)."""
 

@@ -27,8 +27,11 @@ WORKERS = 12
 # only to requests that the client cannot send, or never without a more specific reason. TestErrors has all of them.
 NOT_PROVOKED = {
     "NotFound", "SubmissionNotFound", "LogNotFound", "RequestTimeout", "Conflict", "Gone", "InternalError", "Unavailable",
-    "Starting", "LogUnavailable", "LogFull", "OutcomeUnknown", "VersionNotSupported",
+    "Starting", "LogUnavailable", "LogFull", "OutcomeUnknown", "VersionNotSupported", "UpgradeRequired",
 }  # fmt: skip
+
+# Routes of sessions in running tasks, which the client does not open.
+WEBSOCKETS = {"/tasks/{id}/exec", "/tasks/{id}/port-forward"}
 
 
 def blocking_stories() -> Dict[str, Any]:
@@ -79,7 +82,7 @@ class TestStories(unittest.TestCase):
         routes = k8s_cli.Client(scene.SERVERS["main"], user="ann").openapi()["paths"]
         documented = [(m.upper(), path) for path, methods in routes.items() for m in methods if m in ("get", "post", "put", "delete")]
         self.assertGreater(len(documented), 35)
-        self.assertEqual([r for r in documented if not record.requested(*r)], [])
+        self.assertEqual([path for m, path in documented if path not in WEBSOCKETS and not record.requested(m, path)], [])
 
     def test_zz_every_reason_is_seen(self) -> None:
         self.assertEqual(set(errors.REASONS) - record.reasons - NOT_PROVOKED, set())

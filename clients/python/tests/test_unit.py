@@ -320,6 +320,7 @@ class TestModels(unittest.TestCase):
         kinds.update(Summary=models.Summary, Capacity=models.Capacity, Whoami=models.Whoami, VolumeStatus=models.Volume)
         kinds.update(Submitted=models.Submitted, Preview=models.Preview, Login=models.LoginMethod, Node=models.Node)
         kinds.update(Attempt=models.Attempt, Health=models.Readiness)
+        kinds.update(UsageReport=models.UsageReport, UsageRow=models.UsageRow, UsageHours=models.UsageHours)
         for name, kind in kinds.items():
             schema = document["components"]["schemas"][name]
             known = {f for f in kind.__dataclass_fields__}
