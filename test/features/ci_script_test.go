@@ -1,0 +1,83 @@
+package features
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
+)
+
+// TestCIScript runs the script for CI systems: its exit code is that of the task, and it stops the
+// task of a job that is cancelled.
+func TestCIScript(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.as(t, "ann")
+	ann.login(t)
+	ann.put(t, map[string]string{
+		"task.yaml":    "envs: {CODE: 0}\n" + yaml("run", "echo begun\nexit $CODE"),
+		"endless.yaml": soonKilled + yaml("run", endless),
+		"wrong.yaml":   "run: true\ncpus: 1\n",
+	})
+	for _, tt := range []struct {
+		name   string
+		flags  []string
+		code   int
+		out    string
+		result string
+	}{
+		{"completed", []string{"task.yaml"}, 0, "begun\n", "completed"},
+		{"failed", []string{"task.yaml", "--env", "CODE=3"}, 1, "begun\n", "failed"},
+		{"a sweep", []string{"task.yaml", "--grid", "CODE=0,3"}, 1, "begun", "failed"},
+		{"a wrong file", []string{"wrong.yaml"}, 75, "", ""},
+		{"a wrong flag", []string{"task.yaml", "--wrong"}, 2, "", ""},
+		{"without a file", nil, 2, "", ""},
+		{"no server", []string{"task.yaml", "--api-url", "http://127.0.0.1:1"}, 75, "", ""},
+	} {
+		c, outputs := ann.ciScript(t, tt.flags...)
+		c.start(t)
+		r := c.end(t)
+		if r.code != tt.code || !strings.Contains(r.out, tt.out) || outputs(t)["result"] != tt.result {
+			t.Errorf("%s: exit code %d, want %d; outputs %q\n%s%s", tt.name, r.code, tt.code, outputs(t), r.out, r.errOut)
+		}
+	}
+	c, outputs := ann.ciScript(t, "endless.yaml")
+	c.start(t)
+	c.out.awaitText(t, "begun\n")
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	r := c.end(t)
+	got := outputs(t)
+	if r.code != 130 || got["result"] != "cancelled" || len(strings.Fields(got["task-ids"])) != 1 {
+		t.Fatalf("exit code %d, outputs %q\n%s%s", r.code, got, r.out, r.errOut)
+	}
+	ann.await(t, got["task-ids"], task.Stopped)
+}
+
+// ciScript returns the script for CI systems as a command, and a function that returns its outputs.
+func (u *user) ciScript(t *testing.T, arguments ...string) (*command, func(t *testing.T) map[string]string) {
+	t.Helper()
+	script, err := filepath.Abs("../../clients/ci/run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := u.prepare(t)
+	c.Path, c.Args = script, append([]string{script}, arguments...)
+	file := filepath.Join(t.TempDir(), "output")
+	c.Env = append(c.Env, "K8S_CLI="+testkit.Program(t, "k8s-cli"), "GITHUB_OUTPUT="+file, "GITHUB_STEP_SUMMARY="+file+"-summary", "PATH="+os.Getenv("PATH"))
+	return c, func(t *testing.T) map[string]string {
+		t.Helper()
+		outputs := map[string]string{}
+		text, _ := os.ReadFile(file) // absent before the end of a task
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			outputs[name] = value
+		}
+		return outputs
+	}
+}
