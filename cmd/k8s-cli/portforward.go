@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ or a dashboard, until Ctrl-C.
 
 ` + ref.Help + `
 PORT is the port in the task and on this machine; LOCAL:PORT names another port
-on this machine, and :PORT any free one. Only programs on this machine can
+on this machine, and :PORT any free one. Without PORT, the command forwards the
+ports in resources.ports of the task file. Only programs on this machine can
 connect, unless --address names another address.
 The server must allow sessions (--allow-exec).`
 
@@ -35,13 +37,14 @@ func newPortForwardCommand(e *env, s *server) *cobra.Command {
 	var node int
 	var address string
 	cmd := &cobra.Command{
-		Use:   "port-forward ID [LOCAL:]PORT...",
+		Use:   "port-forward ID [[LOCAL:]PORT...]",
 		Short: "Forward local ports to a running task",
 		Long:  portForwardHelp,
 		Example: `  k8s-cli jobs port-forward mqp6bsu4 8888
   k8s-cli jobs port-forward train 9000:8888 6006
-  k8s-cli jobs port-forward train :8888 --node 1`,
-		Args:              takes(2, anyNumber),
+  k8s-cli jobs port-forward train :8888 --node 1
+  k8s-cli jobs port-forward train  # the ports in the task file`,
+		Args:              takes(1, anyNumber),
 		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	cmd.Flags().IntVar(&node, "node", 0, "rank of the node")
@@ -59,12 +62,30 @@ func newPortForwardCommand(e *env, s *server) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(ports) == 0 {
+			if ports, err = declaredPorts(ctx, c, found.ID); err != nil {
+				return err
+			}
+		}
 		ctx, stop := e.interrupts(ctx)
 		defer stop()
 		f := &forwarder{screen: &e.Console, client: c, id: found.ID, node: node}
 		return f.run(ctx, address, ports)
 	})
 	return cmd
+}
+
+// declaredPorts returns the ports in the task file of a task, without ranges.
+func declaredPorts(ctx context.Context, c *client.Client, id string) ([]forwarding, error) {
+	s, err := c.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	single := slices.DeleteFunc(slices.Clone(s.Metadata.Ports), func(p string) bool { return strings.Contains(p, "-") })
+	if len(single) == 0 {
+		return nil, exit.Usagef("resources.ports of task %s names no single port; name a port", id)
+	}
+	return forwardings(single)
 }
 
 // forwardings parses ports of the forms PORT, LOCAL:PORT and :PORT.

@@ -51,6 +51,10 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	o.number("pending_nodes", m.Pending)
 	o.text("user", m.User)
 	o.given("group", m.Group)
+	if len(m.Ports) > 0 {
+		o.key("ports")
+		o.b = list(o.b, len(m.Ports), func(b []byte, i int) []byte { return appendText(b, m.Ports[i]) })
+	}
 	o.given("reason", m.Reason)
 	o.given("message", m.Message)
 	o.given("hint", m.Hint)

@@ -44,6 +44,7 @@ func (r Renderer) task(v task.View) task.Status {
 			NodeJobs:  v.JobNames(),
 			User:      v.Submit.User,
 			Group:     v.Submit.Group,
+			Ports:     v.Submit.Resources().Ports,
 			Nodes:     nodes,
 
 			MaxDuration: v.Submit.Task.MaxDuration,

@@ -132,6 +132,7 @@ type Metadata struct {
 	Pending   int      `json:"pending_nodes"`
 	User      string   `json:"user"`               // exact user name
 	Group     string   `json:"group,omitempty"`    // of the task
+	Ports     []string `json:"ports,omitempty"`    // as in Resources
 	Reason    string   `json:"reason,omitempty"`   // why the task is pending or failed, in one word
 	Message   string   `json:"message,omitempty"`  // why, in a sentence
 	Hint      string   `json:"hint,omitempty"`     // what to do, in a sentence

@@ -69,7 +69,7 @@ type Resources struct {
 	InstanceType string   `json:"instance_type,omitempty"` // accepted, not honoured
 	UseSpot      bool     `json:"use_spot,omitempty"`      // only machines that the cloud may take away, if the cluster has any
 	DiskSize     int      `json:"disk_size,omitempty"`     // GB; accepted, not honoured
-	Ports        []string `json:"ports,omitempty"`         // "8080", "10052-10100"; accepted, not honoured
+	Ports        []string `json:"ports,omitempty"`         // on which the task listens: "8080", "10052-10100"
 	ImageID      string   `json:"image_id,omitempty"`      // container image, with or without the prefix docker:
 
 	EphemeralStorage int               `json:"ephemeral_storage,omitempty"` // GB of the machine's disk

@@ -86,7 +86,7 @@ func resourceFields(p *plain) schema {
 		"disk_tier":        ignored(someText, "not used; the storage class of a volume determines its performance"),
 		"local_disk":       ignored(someText, "not used; the scheduler chooses the nodes"),
 		"network_tier":     ignored(someText, "not used; tasks use the cluster's network"),
-		"ports":            ignored(ports(&r.Ports), "not opened; use kubectl port-forward to reach the pod"),
+		"ports":            honoured(ports(&r.Ports), "ports on which the task listens: declared on the container and, for several nodes, on the headless Service, except ranges; `jobs port-forward` forwards them; nothing is opened outside of the cluster", "`8080`, `[8080, 6006]`, `10052-10100`"),
 		"autostop":         ignored(autostop, "not used; a task ends when its scripts end"),
 		"max_hourly_cost":  ignored(someText, "not used; the server does not know prices"),
 		"priority":         honoured(integer(&r.Priority, -1000, 1000), "the order of your own waiting tasks; to rank pods in the cluster, use priority_class"),

@@ -243,7 +243,7 @@ func TestPortsAndSizesHaveOneForm(t *testing.T) {
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			got, warnings, err := Parse([]byte("{run: x, resources: {" + tt.text + "}}"))
-			if err != nil || len(warnings) != 1 && !tt.want.UseSpot {
+			if err != nil || (len(warnings) == 1) != (tt.want.DiskSize > 0) {
 				t.Fatalf("Parse: %v, warnings %q", err, warnings)
 			}
 			if diff := cmp.Diff(tt.want, got.Resources); diff != "" {

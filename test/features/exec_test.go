@@ -28,7 +28,7 @@ func TestSessionsInTasks(t *testing.T) {
 	leader := start(t, "--nats-url", external(t), "--allow-exec")
 	s := leader.again(t)
 	ann := s.as(t, "ann")
-	id := ann.submit(t, "name: reached\n"+yaml("run", serves))
+	id := ann.submit(t, "name: reached\nresources: {ports: [8899, 9000-9010]}\n"+yaml("run", serves))
 	ann.await(t, id, task.Running)
 
 	r := ann.cli(t, "jobs", "exec", "reached", "--no-stdin", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
@@ -136,6 +136,15 @@ func forwardsPorts(t *testing.T, u *user, id string) {
 		t.Fatal(err)
 	}
 	c.end(t).ok(t)
+	if text := u.cli(t, "jobs", "status", id).ok(t); !strings.Contains(text, "ports: 8899, 9000-9010\n") {
+		t.Errorf("jobs status does not show the ports of the task:\n%s", text)
+	}
+	declared := u.begin(t, "jobs", "port-forward", id)
+	declared.out.awaitText(t, "Forwarding 127.0.0.1:8899 to port 8899 ")
+	if err := declared.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	declared.end(t).ok(t)
 }
 
 // usesTerminal checks the size of a terminal, Ctrl-C and the exit code of a shell.

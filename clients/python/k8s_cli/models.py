@@ -76,6 +76,7 @@ class TaskMetadata:
     restarts: int = 0
     max_restarts: Optional[int] = None
     max_duration: str = ""
+    ports: List[str] = field(default_factory=list)
     deadline: Optional[datetime] = None
     nodes: List[Node] = field(default_factory=list)
 

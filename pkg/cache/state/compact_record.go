@@ -2,6 +2,7 @@ package state
 
 import (
 	"reflect"
+	"strings"
 	"time"
 	"unique"
 
@@ -46,6 +47,7 @@ type extra struct {
 type listedSpec struct {
 	accelerators string
 	cpus, memory string // for the usage
+	ports        string // separated by commas
 	labels       labels.Set
 	group        string
 	failFast     bool
@@ -58,15 +60,19 @@ func listedSpecOf(c *task.Submit) unique.Handle[listedSpec] {
 	if len(r.AnyOf)+len(r.Ordered) > 0 {
 		r = new(c.Resources())
 	}
-	if r.Accelerators == "" && r.CPUs == "" && r.Memory == "" && c.Group == "" && !c.FailFast && len(r.Labels)+len(custom) == 0 { // the most frequent case
+	if r.Accelerators == "" && r.CPUs == "" && r.Memory == "" && len(r.Ports) == 0 && c.Group == "" && !c.FailFast && len(r.Labels)+len(custom) == 0 { // the most frequent case
 		return nothingListed
 	}
-	return unique.Make(listedSpec{r.Accelerators, r.CPUs, r.Memory, labels.Of(r.Labels, custom), c.Group, c.FailFast})
+	return unique.Make(listedSpec{r.Accelerators, r.CPUs, r.Memory, strings.Join(r.Ports, ","), labels.Of(r.Labels, custom), c.Group, c.FailFast})
 }
 
 // resources returns the resources that dropSpec retains.
 func (l listedSpec) resources() task.Resources {
-	return task.Resources{Accelerators: l.accelerators, CPUs: l.cpus, Memory: l.memory, Labels: l.labels.Map()}
+	r := task.Resources{Accelerators: l.accelerators, CPUs: l.cpus, Memory: l.memory, Labels: l.labels.Map()}
+	if l.ports != "" {
+		r.Ports = strings.Split(l.ports, ",")
+	}
+	return r
 }
 
 // compact returns the compact form of a record; r must not change afterwards.
@@ -96,6 +102,9 @@ func fitsCompact(c *task.Submit) bool {
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group, rest.FailFast = "", "", "", 0, "", "", false
 	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration = "", 0, ""
 	rest.Task.Resources.Accelerators, rest.Task.Resources.CPUs, rest.Task.Resources.Memory = "", "", ""
+	if strings.Join(rest.Task.Resources.Ports, "") != "" {
+		rest.Task.Resources.Ports = nil
+	}
 	if len(rest.Task.Resources.Labels) > 0 {
 		rest.Task.Resources.Labels = nil
 	}

@@ -113,6 +113,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 				Image:           r.Submit.Image,
 				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args))},
 				Args:            append([]string{escapeDollar(t.Workdir)}, args...),
+				Ports:           containerPorts(chosen),
 				Env:             environment(r, rank),
 				Resources:       placement.Resources(chosen),
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},

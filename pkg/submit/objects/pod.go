@@ -111,7 +111,7 @@ func sanitizeSpread(constraints []corev1.TopologySpreadConstraint, id string) {
 func sanitizeContainer(c *corev1.Container, own corev1.Container) {
 	c.Name, c.Image, c.Command, c.Args, c.WorkingDir = own.Name, own.Image, own.Command, own.Args, own.WorkingDir
 	c.TerminationMessagePath, c.TerminationMessagePolicy = own.TerminationMessagePath, own.TerminationMessagePolicy
-	c.EnvFrom, c.Ports, c.VolumeDevices, c.Lifecycle = nil, nil, nil, nil
+	c.EnvFrom, c.Ports, c.VolumeDevices, c.Lifecycle = nil, own.Ports, nil, nil
 	c.Env = slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool {
 		return v.ValueFrom != nil || slices.ContainsFunc(own.Env, func(o corev1.EnvVar) bool { return o.Name == v.Name })
 	})

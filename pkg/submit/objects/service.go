@@ -21,6 +21,7 @@ func Service(r *task.Record, namespace, first string) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true, // nodes wait for nodes that are not ready yet
+			Ports:                    servicePorts(r.Submit.Resources()),
 			Selector:                 map[string]string{task.LabelTask: "true", task.LabelTaskID: r.Submit.ID},
 		},
 	}

@@ -37,6 +37,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"pending_nodes", strconv.Itoa(m.Pending)},
 		{"user", userOf(m.User, t.Username)},
 		{"group", m.Group},
+		{"ports", strings.Join(m.Ports, ", ")},
 		{"position", position(m)},
 		{"attempt", attemptOf(m)},
 		{"max_duration", timeLimit(m, time.Now())},
