@@ -2,7 +2,7 @@
 // editor and a browser. TestTools starts this file.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
-import {mkdirSync, rmSync, writeFileSync} from "node:fs";
+import {mkdirSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {dirname, join} from "node:path";
 import {before, test} from "node:test";
@@ -28,6 +28,18 @@ test("redocly has no findings", () => {
   // the operation that leads a browser to the issuer has no 2xx response
   const report = JSON.parse(tool("redocly", "lint", "--extends=recommended", "--skip-rule=operation-2xx-response", "--format=json", api));
   assert.deepEqual(report.totals, {errors: 0, warnings: 0, ignored: 0});
+});
+
+test("each operation has a successful response", () => {
+  const {paths} = JSON.parse(readFileSync(api, "utf8"));
+  const webSockets = [];
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, {responses}] of Object.entries(methods)) {
+      if (responses?.["101"]) webSockets.push(path);
+      else if (responses) assert.ok(Object.keys(responses).some((code) => /^[23]/.test(code)), `${method} ${path}`);
+    }
+  }
+  assert.deepEqual(webSockets, ["/tasks/{id}/exec", "/tasks/{id}/port-forward"]);
 });
 
 test("spectral has no findings", () => {
