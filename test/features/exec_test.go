@@ -161,7 +161,8 @@ func usesTerminal(t *testing.T, u *user, id string) {
 	}
 	c.press(t, "until stty size | grep '33 77'; do sleep 0.1; done; echo chan''ged\r")
 	await("changed")
-	c.press(t, "echo slee''ps; sleep 1000\r")
+	// The program itself says that it runs, so that it already is in the foreground of the terminal.
+	c.press(t, "sh -c 'echo slee\"\"ps; exec sleep 1000'\r")
 	await("sleeps")
 	c.press(t, "\x03")
 	c.press(t, "echo inter''rupted $?\r")
