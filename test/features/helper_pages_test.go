@@ -213,7 +213,7 @@ func apiScene(t *testing.T) scene {
 func execScene(t *testing.T) scene {
 	s := newScene(t, start(t, "--allow-exec"))
 	id := s.user.submit(t, "num_nodes: 2\n"+yaml("run", endless))
-	s.user.await(t, id, task.Running)
+	s.user.awaitWhere(t, id, "runs on both nodes", func(s task.Status) bool { return s.Metadata.Running == 2 })
 	testkit.Write(t, filepath.Join(s.user.home, "config.json"), "{}")
 	s.replace = append(s.replace, "mqp6bsu4", id, " 8888", " :8888")
 	return s
