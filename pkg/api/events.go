@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 )
@@ -73,7 +74,7 @@ func (h *eventHandler) allEvents(c *fiber.Ctx, user string) (err error) {
 	if q.AllUsers, err = h.callers.allUsers(c); err != nil {
 		return err
 	}
-	if q.Group, err = groupOf(c); err != nil {
+	if q.Group, err = params.Group(c); err != nil {
 		return err
 	}
 	return h.sendEvents(c, user, q)

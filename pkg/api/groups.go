@@ -48,19 +48,3 @@ func (h *groupHandler) showGroup(c *fiber.Ctx, user string) error {
 	answer, err := h.groups.Group(c.UserContext(), user, c.Params(group.Param))
 	return send(c, answer, err)
 }
-
-// groupOf returns the group that the query parameter names, "" if the parameter is missing.
-func groupOf(c *fiber.Ctx) (string, error) {
-	if !c.Context().QueryArgs().Has(group.Param) {
-		return "", nil
-	}
-	name := c.Query(group.Param)
-	return name, checkGroup(name)
-}
-
-func checkGroup(name string) error {
-	if err := group.CheckName(name); err != nil {
-		return task.Error(task.ErrInvalid, group.Param+": "+err.Error())
-	}
-	return nil
-}

@@ -115,7 +115,7 @@ type Server struct {
 	errors         *errorWriter
 	slots          *slotPools
 	metricsByRoute serverMetrics
-	sessions       *streams.Handler
+	exec           *streams.Handler
 	closing        context.Context //nolint:containedctx // ends the streams that are open
 	close          context.CancelFunc
 }
@@ -173,7 +173,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	err := s.app.Listener(framing.NewListener(listener))
 	if !stop() {
 		err = <-stopped
-		s.sessions.Wait()
+		s.exec.Wait()
 	}
 	if err != nil {
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)

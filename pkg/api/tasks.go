@@ -85,7 +85,7 @@ func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	group, err := groupOf(c)
+	group, err := params.Group(c)
 	if err != nil {
 		return err
 	}

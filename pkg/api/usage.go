@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/usage"
 )
@@ -21,15 +22,14 @@ type usageHandler struct {
 	callers *callers
 }
 
-// showUsage reports the resources that ended tasks of the caller, of another user or of all users
-// have used.
+// showUsage reports the resources that ended tasks of the caller or of all users have used.
 func (h *usageHandler) showUsage(c *fiber.Ctx, user string) error {
 	q := usage.Query{User: user}
 	var err error
 	if q.AllUsers, err = h.callers.allUsers(c); err != nil {
 		return err
 	}
-	if q.Group, err = groupOf(c); err != nil {
+	if q.Group, err = params.Group(c); err != nil {
 		return err
 	}
 	if q.By, err = usage.ParseBy(c.Query("by")); err != nil {

@@ -11,7 +11,9 @@ func (a Answers) UsageReport(q usage.Query) usage.Report {
 	a.model.mu.RUnlock()
 	for d := max(q.Since, last-usage.MaxDays); d <= last; d++ {
 		a.model.mu.RLock()
-		a.model.state.Usage(d, func(k usage.Key, s usage.Sum) { c.Add(d, k, s) })
+		for k, s := range a.model.state.Usage(d) {
+			c.Add(d, k, s)
+		}
 		a.model.mu.RUnlock()
 	}
 	return c.Report()

@@ -13,10 +13,7 @@ import (
 // SubmitToGroup is Submit for a task of a group. The zero Membership means no group.
 func (c *Client) SubmitToGroup(ctx context.Context, m group.Membership, t task.Spec) (task.Submitted, error) {
 	var answer task.Submitted
-	q := url.Values{}
-	if m.Group != "" {
-		q.Set(group.Param, m.Group)
-	}
+	q := groupQuery(m.Group)
 	if m.MaxParallel != 0 {
 		q.Set(group.MaxParallelParam, strconv.Itoa(m.MaxParallel))
 	}
@@ -86,8 +83,9 @@ func checkGroup(name string) error {
 }
 
 func groupQuery(name string) url.Values {
-	if name == "" {
-		return nil
+	q := url.Values{}
+	if name != "" {
+		q.Set(group.Param, name)
 	}
-	return url.Values{group.Param: {name}}
+	return q
 }

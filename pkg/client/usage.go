@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"k8s-cli/pkg/task/usage"
@@ -21,9 +20,6 @@ type UsageQuery struct {
 // Usage returns the resources that ended tasks have used.
 func (c *Client) Usage(ctx context.Context, q UsageQuery) (report usage.Report, err error) {
 	query := groupQuery(q.Group)
-	if query == nil {
-		query = url.Values{}
-	}
 	if q.AllUsers {
 		query.Set("all_users", "true")
 	}

@@ -5,7 +5,21 @@ import json
 import os
 import ssl
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import (
+    Any,
+    Iterator,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
 
 from . import _http, _retry, _settings, _tokens, models
 from ._version import VERSION
@@ -181,6 +195,17 @@ class Requests:
             answer.header.get("x-next-cursor", ""),
             answer.header.get("x-stale", ""),
         )
+
+    def fetch_pages(self, kind: Type[T], path: str, field: str, **filters: Any) -> Iterator[T]:
+        """Returns the items of all pages, and reads one page after the other."""
+        cursor = ""
+        while True:
+            page = self.fetch_page(kind, path, field, cursor=cursor, **filters)
+            for found in page.items:
+                yield found
+            cursor = page.next
+            if not cursor:
+                return
 
 
 def segment(text: str) -> str:

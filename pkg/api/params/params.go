@@ -26,10 +26,22 @@ func Bool(c *fiber.Ctx, name string, absent bool) (bool, error) {
 	}
 }
 
+// Group returns the group that a query parameter names, "" if the parameter is missing.
+func Group(c *fiber.Ctx) (string, error) {
+	if !c.Context().QueryArgs().Has(group.Param) {
+		return "", nil
+	}
+	name := c.Query(group.Param)
+	if err := group.CheckName(name); err != nil {
+		return "", task.Error(task.ErrInvalid, group.Param+": "+err.Error())
+	}
+	return name, nil
+}
+
 // Membership returns the group that the parameters of a submission name, and its limits.
 func Membership(c *fiber.Ctx) (m group.Membership, err error) {
-	if m.Group = c.Query(group.Param); m.Group == "" && c.Context().QueryArgs().Has(group.Param) {
-		return m, task.Error(task.ErrInvalid, group.Param+": "+group.CheckName("").Error())
+	if m.Group, err = Group(c); err != nil {
+		return m, err
 	}
 	if m.MaxParallel, err = group.ParseMaxParallel(c.Query(group.MaxParallelParam)); err != nil {
 		return m, err

@@ -260,6 +260,7 @@ func TestWrongMessagesEndSessions(t *testing.T) {
 					break
 				}
 			}
+			_, _ = io.Copy(io.Discard, ws.NetConn()) // the server closes the connection after the session has ended
 			if lines := end(); len(lines) != 1 || !strings.HasPrefix(lines[0], "101 the client disconnected") || !strings.Contains(lines[0], "bytes_in=0") {
 				t.Errorf("audit log %q", lines)
 			}

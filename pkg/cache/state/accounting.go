@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -30,28 +31,34 @@ type usageLine struct {
 	usage.Sum
 }
 
-// Usage calls yield for the usage of one day. The order is undefined.
-func (s *State) Usage(d usage.Day, yield func(usage.Key, usage.Sum)) {
-	if day := s.ledger[d]; day != nil {
-		for k, sum := range day.sums {
-			yield(k, sum)
-		}
+// Usage returns the usage of one day, in no particular order.
+func (s *State) Usage(d usage.Day) iter.Seq2[usage.Key, usage.Sum] {
+	day := s.ledger[d]
+	if day == nil {
+		day = &usageDay{}
 	}
+	return maps.All(day.sums)
 }
 
 // account adds the usage of a task that ends to the ledger. nodes holds the final state of its
 // nodes.
 func (s *State) account(r *task.Record, nodes []task.Node) {
-	who := usage.Key{User: r.Submit.User, Group: r.Submit.Group}
-	of := requestOf(r.Submit.Resources())
-	for _, n := range nodes {
-		s.accountSpan(who, of, r.CreatedAt, n.StartedAt, n.FinishedAt)
+	who, today := usage.Key{User: r.Submit.User, Group: r.Submit.Group}, usage.DayOf(s.Time)
+	if s.ledger[today] == nil {
+		s.ledger.expire(today - usage.MaxDays)
 	}
+	s.ledger.add(today, who, usage.Sum{Tasks: 1})
+	of := requestOf(r.Submit.Resources())
+	attempted := map[int]time.Time{} // when the last attempt of a node ended that has its own span, by rank
 	for _, a := range r.Attempts {
 		s.accountSpan(who, of, r.CreatedAt, a.StartedAt, a.FinishedAt)
+		if a.FinishedAt != nil {
+			attempted[a.Rank] = later(attempted[a.Rank], *a.FinishedAt)
+		}
 	}
-	s.ledger.add(usage.DayOf(s.Time), who, usage.Sum{Tasks: 1})
-	s.ledger.expire(usage.DayOf(s.Time) - usage.MaxDays)
+	for rank, n := range nodes {
+		s.accountSpan(who, of, later(r.CreatedAt, attempted[rank]), n.StartedAt, n.FinishedAt)
+	}
 }
 
 // requestOf returns what a node requests, as the usage of one second.
@@ -62,16 +69,15 @@ func requestOf(r task.Resources) usage.Sum {
 }
 
 // accountSpan adds the usage of one run of a node. The clocks of the machines may be wrong: a run
-// lasts at most from the submission of the task to the log time.
-func (s *State) accountSpan(who usage.Key, of usage.Sum, created time.Time, started, finished *time.Time) {
+// lasts at most from earliest to the log time.
+func (s *State) accountSpan(who usage.Key, of usage.Sum, earliest time.Time, started, finished *time.Time) {
 	if started == nil {
 		return
 	}
-	from, to := later(*started, created), s.Time
+	from, to := later(later(*started, earliest), s.Time.Add(-usage.MaxDays*usage.DayLength)), s.Time
 	if finished != nil && finished.Before(to) {
 		to = *finished
 	}
-	from = later(from, to.Add(-usage.MaxDays*usage.DayLength))
 	for from.Before(to) {
 		day := usage.DayOf(from)
 		end := (day + 1).Start()

@@ -71,6 +71,11 @@ func TestUsageOfTasks(t *testing.T) {
 			w.foldLater(time.Hour, restarted("a", task.Attempt{Number: 1, UID: "p", StartedAt: new(noon.Add(time.Minute)), FinishedAt: new(noon.Add(2 * time.Minute))}))
 			w.foldLater(time.Minute, endedAt("a", task.Failed, span(3*time.Minute, 4*time.Minute)))
 		}, []string{"2025-10-05 ann/g 1: 120 nodes, 240 cores, 960 GPUs, 480 GiB"}},
+		{"a stopped task with restarts counts each second once", func(w *testState) {
+			w.fold(task.Command{Started: &task.Started{ID: "a", Nodes: []task.Node{{Phase: task.Running, StartedAt: new(noon.Add(time.Minute))}}}})
+			w.foldLater(time.Hour, restarted("a", task.Attempt{Number: 1, UID: "p", StartedAt: new(noon.Add(time.Minute)), FinishedAt: new(noon.Add(30 * time.Minute))}))
+			w.foldLater(noon.Add(2*time.Hour).Sub(w.Time), stop("ann", "a"))
+		}, []string{"2025-10-05 ann/g 1: 7140 nodes, 14280 cores, 57120 GPUs, 28560 GiB"}},
 		{"a task that never ran", func(w *testState) { w.fold(stop("ann", "a")) }, []string{"2025-10-05 ann/g 1: 0 nodes, 0 cores, 0 GPUs, 0 GiB"}},
 		{"wrong clocks of machines", func(w *testState) {
 			w.foldLater(58*time.Second, endedAt("a", task.Completed, span(-365*24*time.Hour, 365*24*time.Hour), task.Node{StartedAt: new(noon.Add(time.Hour)), FinishedAt: new(noon)}))
@@ -107,7 +112,9 @@ func TestTheLedgerIsBounded(t *testing.T) {
 		t.Errorf("%d lines are left: %q", len(got), got[:min(len(got), 5)])
 	}
 	sum := usage.Sum{}
-	w.Usage(usage.DayOf(w.Time), func(_ usage.Key, s usage.Sum) { sum = sum.Plus(s) })
+	for _, s := range w.Usage(usage.DayOf(w.Time)) {
+		sum = sum.Plus(s)
+	}
 	if sum.Tasks != 1 || math.IsNaN(sum.CPU) {
 		t.Errorf("today: %+v", sum)
 	}

@@ -46,7 +46,7 @@ func (s *State) countInGroup(t *CompactRecord, times int) {
 	case g.held == 0 && g.active == 0:
 		delete(s.groups, k)
 	case active && times < 0 && g.held > 0:
-		s.released = append(s.released, k)
+		s.vacated = append(s.vacated, k)
 	}
 }
 
@@ -70,6 +70,9 @@ func (s *State) hold(r *task.Record) {
 	s.change(r, func(r *task.Record) {
 		r.Held = true
 		r.Reason, r.Message = task.ReasonGroupLimit, fmt.Sprintf("the task waits until fewer than %d tasks of group %s are active", limit, k.name)
+		if limit == 1 {
+			r.Message = fmt.Sprintf("the task waits until no task of group %s is active", k.name)
+		}
 	})
 	s.groups[k].push(r)
 }
@@ -81,7 +84,7 @@ func (g *groupState) push(r *task.Record) {
 
 // releaseHeld lets held tasks go on in the groups that have lost an active task.
 func (s *State) releaseHeld() {
-	for _, k := range s.released {
+	for _, k := range s.vacated {
 		for g := s.groups[k]; g != nil && g.held > 0; {
 			next := s.Tasks[g.queue[0].id]
 			if next == nil || !next.Held() {
@@ -97,13 +100,13 @@ func (s *State) releaseHeld() {
 			s.alsoChanged = append(s.alsoChanged, taskKey(r.Submit.ID))
 		}
 	}
-	s.released = nil
+	s.vacated = nil
 }
 
 // failGroups stops the other tasks of the groups in which a task with fail_fast has failed.
 func (s *State) failGroups() {
-	for i := 0; i < len(s.failed); i++ { // a stop may end tasks of other groups
-		failed := s.Tasks[s.failed[i]]
+	for i := 0; i < len(s.failedFast); i++ { // a stop may end tasks of other groups
+		failed := s.Tasks[s.failedFast[i]]
 		message := fmt.Sprintf("task %s of group %s failed", failed.ID, failed.Group())
 		ids := s.activeOf(failed.User(), failed.Group())
 		s.stopTasks(ids, func(r *task.Record) { r.Phase, r.Reason, r.Message = task.Stopped, task.ReasonGroupFailed, message })
@@ -111,7 +114,7 @@ func (s *State) failGroups() {
 			s.alsoChanged = append(s.alsoChanged, taskKey(id))
 		}
 	}
-	s.failed = nil
+	s.failedFast = nil
 }
 
 // activeOf returns the ids of the tasks of a user that are not over, in order. An empty group means

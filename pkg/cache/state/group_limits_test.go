@@ -87,7 +87,7 @@ func TestAGroupKeepsItsMaxParallel(t *testing.T) {
 // A task says why it is held, and which tasks an end changed.
 func TestAHeldTaskExplainsItsWait(t *testing.T) {
 	w := newTestState(t, limitedTo(1, "a"), limitedTo(1, "b"), prioritized(limitedTo(1, "c"), 5), submit("ann", "d"))
-	if r := w.Tasks["b"].Record(); r.Reason != task.ReasonGroupLimit || r.Message != "the task waits until fewer than 1 tasks of group g are active" {
+	if r := w.Tasks["b"].Record(); r.Reason != task.ReasonGroupLimit || r.Message != "the task waits until no task of group g is active" {
 		t.Errorf("%s: %s", r.Reason, r.Message)
 	}
 	if result, _ := w.fold(admitted(task.JobLimits{}, "b", "d")); result.Count != 1 || w.Tasks["b"].Admitted() {
@@ -211,8 +211,8 @@ func TestGroupsAreCountedAsTheRecordsSay(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d: after %s the groups are %v, want %v", seed, text(c), got, want)
 			}
-			if len(s.released)+len(s.failed) > 0 {
-				t.Fatalf("seed %d: after %s work is left: %v, %v", seed, text(c), s.released, s.failed)
+			if len(s.vacated)+len(s.failedFast) > 0 {
+				t.Fatalf("seed %d: after %s work is left: %v, %v", seed, text(c), s.vacated, s.failedFast)
 			}
 		}
 	}

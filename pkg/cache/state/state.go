@@ -42,8 +42,8 @@ type State struct {
 	events      []task.Event // events of the entry that is being folded
 	alsoChanged []task.Key   // keys of further tasks that the present command changed
 
-	released []groupKey // groups that lost an active task by the present command
-	failed   []string   // ids of the tasks with fail_fast that failed by the present command
+	vacated    []groupKey // groups that lost an active task by the present command
+	failedFast []string   // ids of the tasks with fail_fast that failed by the present command
 
 	endings []string // ids of the tasks that the present command ended and whose successors wait, see advance
 }

@@ -273,7 +273,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	next := s.change(r, func(r *task.Record) { set(r); dropSpec(r); r.EndSeq = s.Seq })
 	s.account(r, next.Nodes)
 	if next.Phase == task.Failed && r.Submit.FailFast {
-		s.failed = append(s.failed, r.Submit.ID)
+		s.failedFast = append(s.failedFast, r.Submit.ID)
 	}
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {

@@ -4,7 +4,21 @@ import json
 import os
 import ssl
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import (
+    Any,
+    AsyncIterator,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
 
 from .. import _http, _retry, _settings, _tokens, models
 from .._version import VERSION
@@ -180,6 +194,17 @@ class Requests:
             answer.header.get("x-next-cursor", ""),
             answer.header.get("x-stale", ""),
         )
+
+    async def fetch_pages(self, kind: Type[T], path: str, field: str, **filters: Any) -> AsyncIterator[T]:
+        """Returns the items of all pages, and reads one page after the other."""
+        cursor = ""
+        while True:
+            page = await self.fetch_page(kind, path, field, cursor=cursor, **filters)
+            for found in page.items:
+                yield found
+            cursor = page.next
+            if not cursor:
+                return
 
 
 def segment(text: str) -> str:

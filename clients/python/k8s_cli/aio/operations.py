@@ -89,23 +89,9 @@ class Operations(Requests):
         page_size: int = PAGE,
     ) -> AsyncIterator[models.GroupStatus]:
         """Returns the groups of the user, or of all users, newest first. Reads one page after the other."""
-        cursor = ""
-        while True:
-            page = await self.fetch_page(
-                models.GroupStatus,
-                "/groups",
-                "groups",
-                all_users=all_users,
-                name=name,
-                status=status,
-                limit=page_size,
-                cursor=cursor,
-            )
-            for found in page.items:
-                yield found
-            cursor = page.next
-            if not cursor:
-                return
+        filters = {"all_users": all_users, "name": name, "status": status, "limit": page_size}
+        async for found in self.fetch_pages(models.GroupStatus, "/groups", "groups", **filters):
+            yield found
 
     # Logs and events
 
@@ -254,23 +240,9 @@ class Operations(Requests):
         page_size: int = PAGE,
     ) -> AsyncIterator[models.Volume]:
         """Returns the volumes of the user, or of all users, newest first. Reads one page after the other."""
-        cursor = ""
-        while True:
-            page = await self.fetch_page(
-                models.Volume,
-                "/volumes",
-                "volumes",
-                all_users=all_users,
-                name=name,
-                status=status,
-                limit=page_size,
-                cursor=cursor,
-            )
-            for found in page.items:
-                yield found
-            cursor = page.next
-            if not cursor:
-                return
+        filters = {"all_users": all_users, "name": name, "status": status, "limit": page_size}
+        async for found in self.fetch_pages(models.Volume, "/volumes", "volumes", **filters):
+            yield found
 
     async def delete_volume(self, id: str, *, force: bool = False) -> None:
         """Deletes a volume and its content. The error is VolumeInUse if tasks use the volume, unless force is set."""

@@ -11,7 +11,7 @@ import (
 // addStreams adds the routes of sessions in the pods of tasks. Only the owner of a task may open
 // sessions: an administrator may not, because a session can read the secrets of the task.
 func (s *Server) addStreams(read Readers, who *callers, audit *auditor, c Config) {
-	s.sessions = &streams.Handler{
+	s.exec = &streams.Handler{
 		Pods: c.Pods, Slots: s.slots.sessions, Limits: c.SessionLimits, Closing: s.closing,
 		Owned: func(ctx context.Context, user, id string) error {
 			_, err := read.Tasks.Task(ctx, user, id)
@@ -30,8 +30,8 @@ func (s *Server) addStreams(read Readers, who *callers, audit *auditor, c Config
 			}, err
 		},
 	}
-	s.app.Get("/tasks/:id/exec", who.authenticated(s.sessions.Exec))
-	s.app.Get("/tasks/:id/port-forward", who.authenticated(s.sessions.PortForward))
+	s.app.Get("/tasks/:id/exec", who.authenticated(s.exec.Exec))
+	s.app.Get("/tasks/:id/port-forward", who.authenticated(s.exec.PortForward))
 }
 
 // recheck returns a function that checks the credentials of a request again, after the request.
