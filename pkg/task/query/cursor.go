@@ -85,11 +85,10 @@ func (l List) SortField() (field string, descending bool) {
 	return field, descending
 }
 
-// identity returns equal texts for lists with the same tasks in the same order.
-func (l List) identity() []byte {
+// appendIdentity appends equal texts for lists with the same tasks in the same order.
+func (l List) appendIdentity(b []byte) []byte {
 	user, all := l.Scope()
 	field, descending := l.SortField()
-	b := make([]byte, 0, 256)
 	for _, text := range []string{user, l.Name, l.NamePrefix, l.NameContains, l.Since, l.Group, field} {
 		b = append(strconv.AppendQuote(b, text), ' ')
 	}
@@ -110,7 +109,8 @@ func appendSet[T ~string](b []byte, all []T) []byte {
 // CacheKey returns equal texts for requests with the same response, including the parameters
 // of the next page.
 func (l List) CacheKey() string {
-	b := strconv.AppendBool(append(strconv.AppendQuote(append(l.identity(), ' '), l.User), ' '), l.AllUsers)
+	var buffer [256]byte
+	b := strconv.AppendBool(append(strconv.AppendQuote(append(l.appendIdentity(buffer[:0]), ' '), l.User), ' '), l.AllUsers)
 	for _, number := range []int64{l.From.UnixNano(), int64(l.Limit), int64(l.Offset)} {
 		b = strconv.AppendInt(append(b, ' '), number, 10)
 	}
@@ -143,7 +143,7 @@ func (l List) NextCursor(p Position) string {
 }
 
 func (l List) fingerprint() []byte {
-	sum := sha256.Sum256(l.identity())
+	sum := sha256.Sum256(l.appendIdentity(nil))
 	return sum[:fingerprint]
 }
 
