@@ -21,7 +21,8 @@ func partition(ctx context.Context, p *performance) error {
 	defer stop()
 	var background sync.WaitGroup
 	p.load.Allow(0)
-	background.Go(func() { p.load.Run(working, p.tasks, load.Mix) })
+	const endless = 200 // of the Jobs that may exist, see the flags of the scenario
+	background.Go(func() { p.load.Run(working, p.tasks, load.EndingMix(endless)) })
 	background.Go(func() { p.limitWork(working) })
 	probing, quiet := context.WithCancel(working)
 	for i, s := range p.Servers {
