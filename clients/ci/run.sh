@@ -18,14 +18,15 @@ set -uo pipefail
 cli=${K8S_CLI:-k8s-cli}
 ids=()
 submission= # process that submits the task
-answer=     # file with the ids
+
+work=$(mktemp -d) || exit 75
+trap 'rm -rf "$work"' EXIT
+answer=$work/ids
 
 # log_in logs in with K8S_CLI_TOKEN. The login is removed at the end.
 log_in() {
   [ -n "${K8S_CLI_TOKEN:-}" ] || return 0
-  XDG_CONFIG_HOME=$(mktemp -d) || exit 75
-  export XDG_CONFIG_HOME
-  trap 'rm -rf "$XDG_CONFIG_HOME"' EXIT
+  export XDG_CONFIG_HOME=$work
   "$cli" auth login --token-stdin <<<"$K8S_CLI_TOKEN" >&2 || exit 75
 }
 
@@ -61,14 +62,12 @@ log_in
 trap stop_tasks INT TERM
 
 # The program runs in the background, because bash handles a signal only between two commands.
-answer=$(mktemp) || exit 75
 "$cli" jobs submit -d -q "$@" >"$answer" &
 submission=$!
 wait "$submission"
 code=$?
 mapfile -t ids <"$answer"
 submission=
-rm -f "$answer"
 case $code in
   0) ;;
   2) exit 2 ;;

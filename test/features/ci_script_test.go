@@ -59,6 +59,27 @@ func TestCIScript(t *testing.T) {
 	ann.await(t, got["task-ids"], task.Stopped)
 }
 
+// The script logs in with the token of the user, and removes the login at its end.
+func TestCIScriptWithToken(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--auth", "token", "--tokens-file", tokensFile(t, "ann"))
+	ann := s.as(t, "ann")
+	ann.put(t, map[string]string{"task.yaml": yaml("run", "echo $((6 * 7))")})
+	tmp := t.TempDir()
+	for token, code := range map[string]int{"token-of-ann": 0, "another": 75} {
+		c, outputs := ann.ciScript(t, "task.yaml")
+		c.Env = append(c.Env, "K8S_CLI_TOKEN="+token, "TMPDIR="+tmp)
+		c.start(t)
+		r := c.end(t)
+		if r.code != code || strings.Contains(r.out, "42\n") != (code == 0) || (outputs(t)["result"] == "completed") != (code == 0) {
+			t.Errorf("token %q: exit code %d, want %d\n%s%s", token, r.code, code, r.out, r.errOut)
+		}
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("the script left %v, %v", left, err)
+	}
+}
+
 // ciScript returns the script for CI systems as a command, and a function that returns its outputs.
 func (u *user) ciScript(t *testing.T, arguments ...string) (*command, func(t *testing.T) map[string]string) {
 	t.Helper()

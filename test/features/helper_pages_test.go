@@ -47,6 +47,7 @@ var exceptions = map[string]exception{
 	"k8s-cli jobs logs mqp6bsu4 --node 1 --tail 100 --grep 'ERROR|Traceback'":                      {code: 100},
 	"k8s-cli jobs wait mqp6bsu4 nw9gsjt7":                                                          {code: 100},
 	"k8s-cli jobs rerun mqp6bsu4 --env EPOCHS=5":                                                   {code: 100},
+	"k8s-cli jobs shell mqp6bsu4":                                                                  {elsewhere: "needs a terminal and a running task: TestSessionsInTasks and the scene of docs/exec.md"},
 	"k8s-cli jobs list --watch":                                                                    {until: "Multi_Node.x"},
 	"bin/k8s-cli-server --kubeconfig ~/.kube/config --namespace tasks --data-dir /var/lib/k8s-cli": {until: "msg=ready"},
 	"bin/k8s-cli-server --nats-url nats://nats-0:4222,nats://nats-1:4222 --nats-replicas 3":        {elsewhere: "needs three NATS nodes: test/faults starts servers with these flags"},
