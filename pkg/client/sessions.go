@@ -70,16 +70,6 @@ func (c *Client) session(ctx context.Context, id, verb string, q url.Values, o E
 	defer func() { _ = ws.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = ws.Close() })()
 	conn := channel.NewConn(ws)
-	ws.SetReadLimit(channel.MaxData + 1)
-	answer := ws.PingHandler()
-	ws.SetPingHandler(func(data string) error {
-		conn.SignOfLife()
-		return answer(data)
-	})
-	ws.SetPongHandler(func(string) error {
-		conn.SignOfLife()
-		return nil
-	})
 	done := make(chan struct{})
 	defer close(done)
 	go func() { _ = conn.KeepAlive(done) }()

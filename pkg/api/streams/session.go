@@ -53,7 +53,7 @@ func (s *session) run(ws *websocket.Conn) {
 	defer s.slot.Release()
 	defer s.closed()
 	began := time.Now()
-	s.conn = newConn(ws)
+	s.conn = channel.NewConn(ws)
 	parent, cancel := context.WithCancelCause(s.ctx)
 	s.cancel = cancel
 	defer s.limit()()
@@ -85,22 +85,6 @@ func (s *session) run(ws *websocket.Conn) {
 	stop()
 	_ = ws.Close()
 	s.record(end, time.Since(began))
-}
-
-// newConn returns the connection of a session over a WebSocket.
-func newConn(ws *websocket.Conn) *channel.Conn {
-	conn := channel.NewConn(ws)
-	ws.SetReadLimit(channel.MaxData + 1)
-	answer := ws.PingHandler()
-	ws.SetPingHandler(func(data string) error {
-		conn.SignOfLife()
-		return answer(data)
-	})
-	ws.SetPongHandler(func(string) error {
-		conn.SignOfLife()
-		return nil
-	})
-	return conn
 }
 
 // limit starts the timers of the session. The caller calls stop at the end.

@@ -28,12 +28,24 @@ const (
 // A Socket is a WebSocket connection. The WebSocket packages of the server and of the client
 // implement it.
 type Socket interface {
+	messages
+	controls
+}
+
+type messages interface {
 	NextReader() (kind int, r io.Reader, err error)
 	WriteMessage(kind int, data []byte) error
 	WriteControl(kind int, data []byte, deadline time.Time) error
 	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
 	Close() error
+}
+
+type controls interface {
+	SetReadLimit(bytes int64)
+	PingHandler() func(data string) error
+	SetPingHandler(handle func(data string) error)
+	SetPongHandler(handle func(data string) error)
 }
 
 // A Conn sends and receives the messages of a session. One goroutine may call Receive, and any
@@ -49,17 +61,27 @@ type Conn struct {
 	ended     bool // Limit has set the last deadlines
 }
 
-// NewConn returns a Conn over socket. The caller limits the messages of socket to
-// MaxData+1 bytes, and calls SignOfLife for each ping and pong.
+// NewConn returns a Conn over socket.
 func NewConn(socket Socket) *Conn {
-	return &Conn{socket: socket, in: make([]byte, MaxData+2), out: make([]byte, MaxData+1)}
+	c := &Conn{socket: socket, in: make([]byte, MaxData+2), out: make([]byte, MaxData+1)}
+	socket.SetReadLimit(MaxData + 1)
+	answer := socket.PingHandler()
+	socket.SetPingHandler(func(data string) error {
+		c.extend()
+		return answer(data)
+	})
+	socket.SetPongHandler(func(string) error {
+		c.extend()
+		return nil
+	})
+	return c
 }
 
 var errMalformed = errors.New("the peer sent a message that is not of the protocol " + Protocol)
 
 // Receive returns the next message. The data is valid until the next call.
 func (c *Conn) Receive() (channel byte, data []byte, err error) {
-	c.SignOfLife()
+	c.extend()
 	kind, r, err := c.socket.NextReader()
 	if err != nil {
 		return 0, nil, err
@@ -74,8 +96,8 @@ func (c *Conn) Receive() (channel byte, data []byte, err error) {
 	return c.in[0], c.in[1:n], nil
 }
 
-// SignOfLife extends the time that the peer has until its next message.
-func (c *Conn) SignOfLife() {
+// extend extends the time that the peer has until its next message.
+func (c *Conn) extend() {
 	c.setDeadline(c.socket.SetReadDeadline, time.Now().Add(StallLimit))
 }
 
