@@ -18,6 +18,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 )
@@ -316,6 +317,10 @@ func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(task.Detail{Detail: err.Error()})
 		return
 	}
+	if numbers := r.FormValue("lines"); numbers != "" {
+		numberedLines(w, numbers)
+		return
+	}
 	if r.URL.RawQuery != "" {
 		fmt.Fprintln(w, r.URL.RawQuery)
 	}
@@ -329,6 +334,27 @@ func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 	if spec.Envs["BREAK"] != "" {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// numberedLines returns lines of a log of 25,000 lines.
+func numberedLines(w http.ResponseWriter, numbers string) {
+	const total = 25_000
+	lines, err := linerange.Parse(numbers)
+	if err != nil {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		return
+	}
+	if lines = lines.Page(); lines.First == 0 {
+		lines = linerange.Range{First: total - lines.Tail + 1, Last: total}
+	}
+	part := linerange.Part{Total: total}
+	if lines.First <= total {
+		part.First, part.Last = lines.First, min(lines.Last, total)
+	}
+	w.Header().Set(linerange.Header, part.String())
+	for n := part.First; n > 0 && n <= part.Last; n++ {
+		fmt.Fprintln(w, "line", n)
 	}
 }
 

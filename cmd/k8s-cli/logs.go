@@ -18,6 +18,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 )
 
 const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
@@ -33,6 +34,9 @@ logs of several tasks one after the other, or at the same time with --parallel.
 --grep and --exclude take regular expressions in the syntax of Go (RE2), and
 match each line without the prefix of its node. A line must match one of the
 expressions of --grep, and none of --exclude.
+
+--lines takes the numbers of lines of one node: 101-200, 101- for the lines from
+101 on, or -100 for the last 100 lines. Lines count from 1.
 
 --download writes the present log of each node to DIR/ID/node-RANK.log and
 prints the names of the files.
@@ -51,6 +55,8 @@ type logging struct {
 	parallel      bool
 	group         string
 	dir           string // --download
+	numbers       string // --lines
+	numbered      linerange.Range
 	lines         logline.Options
 }
 
@@ -110,6 +116,7 @@ func (o *logging) flags(cmd *cobra.Command) {
 	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
 	flags.IntVar(&o.node, "node", 0, "print only the node with this `rank`; ranks start at 0")
 	flags.IntVar(&o.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
+	flags.StringVar(&o.numbers, "lines", "", "print only the lines with these `numbers`, for example 101-200")
 	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
 	flags.StringArrayVarP(&o.names, "name", "n", nil, "print the log of the task with this `name`; repeatable")
 	flags.StringArrayVar(&o.grep, "grep", nil, "print only lines that match this `regexp`; repeatable")
@@ -130,6 +137,9 @@ func (o *logging) check(cmd *cobra.Command) error {
 	o.NoFollow = o.NoFollow || !o.follow
 	if o.tail < 0 || o.node < 0 || o.Since < 0 || o.Attempt < 0 {
 		return exit.Usagef("--tail, --node, --since and --attempt must not be negative")
+	}
+	if err := o.checkNumbers(cmd); err != nil {
+		return err
 	}
 	var err error
 	if o.lines.Grep, err = expressions("--grep", o.grep); err != nil {
@@ -217,7 +227,11 @@ func followOne(ctx context.Context, screen *console.Console, c *client.Client, t
 		screen.Say("Press Ctrl+C to stop tailing logs")
 	}
 	out := o.writer(screen, screen.Out, "")
-	err = copyLog(ctx, screen, c, s.ID, o.LogOptions, out)
+	if o.numbers != "" {
+		err = copyLines(ctx, c, s.ID, o, out)
+	} else {
+		err = copyLog(ctx, screen, c, s.ID, o.LogOptions, out)
+	}
 	code, err = logEnded(ctx, screen, c, s.ID, errors.Join(err, out.Close()))
 	return s.ID, code, err
 }

@@ -139,7 +139,8 @@ func (c *Client) do(ctx context.Context, r request, answer any) error {
 	}
 }
 
-// once sends r once and decodes the response into answer, unless answer is nil.
+// once sends r once and decodes the response into answer, unless answer is nil. A []byte receives
+// the body unchanged.
 func (c *Client) once(ctx context.Context, r request, answer any) error {
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -153,7 +154,11 @@ func (c *Client) once(ctx context.Context, r request, answer any) error {
 	if r.header != nil {
 		*r.header = response.Header
 	}
-	if answer == nil {
+	switch raw := answer.(type) {
+	case nil:
+		return nil
+	case *[]byte:
+		*raw = body
 		return nil
 	}
 	if err := json.Unmarshal(body, answer); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/linerange"
 )
 
 // ErrBrokenLog is the kind of error of a log that broke off after the response began. The
@@ -103,6 +104,24 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 			return ctx.Err()
 		}
 	}
+}
+
+// LogLines returns lines of the log of one node and one attempt by their numbers. o selects the
+// node and the attempt. The part has at most linerange.MaxLines lines; request the lines from
+// Last+1 on for the next part.
+func (c *Client) LogLines(ctx context.Context, id string, lines linerange.Range, o LogOptions) (linerange.Part, error) {
+	path, err := path(task.KindTask, id, "logs")
+	if err != nil {
+		return linerange.Part{}, err
+	}
+	var header http.Header
+	var text []byte
+	q := o.query()
+	q.Set("lines", lines.String())
+	if err := c.do(ctx, request{method: http.MethodGet, path: path, query: q, header: &header}, &text); err != nil {
+		return linerange.Part{}, err
+	}
+	return linerange.ParsePart(header.Get(linerange.Header), text)
 }
 
 // logOnce copies the log from one connection.

@@ -102,6 +102,9 @@ func TestArchivedLogIsATail(t *testing.T) {
 			t.Errorf("lines %s of the archived log: %q, want %q", asked, got, want)
 		}
 	}
+	if r := ann.cli(t, "jobs", "logs", id, "--lines", "1990-"); r.code != 0 || !strings.HasPrefix(r.out, "line 1990\nline 1991\n") || !strings.HasSuffix(r.out, "\nline 2000\n") {
+		t.Errorf("lines printed by the CLI: %+v", r)
+	}
 	note, rest, _ := strings.Cut(ann.log(t, id, client.LogOptions{}), "\n")
 	missing := strings.Count(whole, "\n") - strings.Count(rest, "\n")
 	if want := fmt.Sprintf("[k8s-cli: %d bytes in %d lines before this line were not archived]", len(whole)-len(rest), missing); note != want || !strings.HasSuffix(whole, rest) || len(rest) < 1000 {

@@ -46,7 +46,7 @@ func ParseLog(c *fiber.Ctx) (l Log, err error) {
 	}
 	l.Follow = false
 	lines, err := linerange.Parse(text)
-	l.Lines = &lines
+	l.Lines = new(lines.Page())
 	return l, err
 }
 

@@ -4,6 +4,7 @@ package linerange
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,12 +19,35 @@ const MaxLines = 10_000
 
 // A Range names lines of a log.
 type Range struct {
-	First, Last int64 // numbers of the first and of the last line
+	First, Last int64 // numbers of the first and of the last line; Last is End for all lines from First on
 	Tail        int64 // the number of last lines, if First is 0
 }
 
+// End is the Last of a Range without an end.
+const End = math.MaxInt64
+
+// Page returns the first MaxLines lines of a range, or the last MaxLines lines of the log.
+func (r Range) Page() Range {
+	r.Tail = min(r.Tail, MaxLines)
+	if r.First > 0 && r.Last-r.First >= MaxLines {
+		r.Last = r.First + MaxLines - 1
+	}
+	return r
+}
+
+// String returns the text that Parse reads.
+func (r Range) String() string {
+	switch {
+	case r.First == 0:
+		return fmt.Sprintf("-%d", r.Tail)
+	case r.Last == End:
+		return fmt.Sprintf("%d-", r.First)
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
 // Parse reads a range: A-B are the lines from A to B, A- are the lines from A on, and -N are
-// the last N lines. The result has at most MaxLines lines.
+// the last N lines.
 func Parse(text string) (Range, error) {
 	before, after, found := strings.Cut(text, "-")
 	first, firstErr := number(before)
@@ -32,11 +56,11 @@ func Parse(text string) (Range, error) {
 	case !found || firstErr != nil || lastErr != nil || before == "" && after == "":
 		return Range{}, problem.New(problem.Invalid, fmt.Sprintf("lines: %q is not a range of lines such as 1-100, 101- or -100", text))
 	case before == "":
-		return Range{Tail: min(last, MaxLines)}, nil
+		return Range{Tail: last}, nil
 	case after != "" && last < first:
 		return Range{}, problem.New(problem.Invalid, fmt.Sprintf("lines: %q ends before it begins", text))
-	case after == "" || last-first >= MaxLines:
-		last = first + MaxLines - 1
+	case after == "":
+		last = End
 	}
 	return Range{First: first, Last: last}, nil
 }
@@ -74,4 +98,23 @@ func (p Part) String() string {
 		total = strconv.FormatInt(p.Total, 10)
 	}
 	return lines + "/" + total
+}
+
+// ParsePart reads the value of Header.
+func ParsePart(header string, text []byte) (Part, error) {
+	lines, total, found := strings.Cut(header, "/")
+	p := Part{Total: Unknown, Text: text}
+	var err error
+	if total != "*" {
+		p.Total, err = strconv.ParseInt(total, 10, 64)
+	}
+	if lines != "*" && err == nil {
+		var r Range
+		r, err = Parse(lines)
+		p.First, p.Last = r.First, r.Last
+	}
+	if !found || err != nil || p.Last == End || lines != "*" && p.First == 0 {
+		return Part{}, fmt.Errorf("the header %s has the value %q, which is not as documented", Header, header)
+	}
+	return p, nil
 }

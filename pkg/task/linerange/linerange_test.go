@@ -1,6 +1,7 @@
 package linerange_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -15,11 +16,9 @@ func TestParse(t *testing.T) {
 	}{
 		{"1-100", linerange.Range{First: 1, Last: 100}, ""},
 		{"7-7", linerange.Range{First: 7, Last: 7}, ""},
-		{"101-", linerange.Range{First: 101, Last: 10100}, ""},
-		{"5-10004", linerange.Range{First: 5, Last: 10004}, ""},
-		{"5-99999999", linerange.Range{First: 5, Last: 10004}, ""},
+		{"101-", linerange.Range{First: 101, Last: linerange.End}, ""},
+		{"5-99999999", linerange.Range{First: 5, Last: 99999999}, ""},
 		{"-100", linerange.Range{Tail: 100}, ""},
-		{"-20000", linerange.Range{Tail: 10000}, ""},
 		{"9-8", linerange.Range{}, `lines: "9-8" ends before it begins`},
 		{"", linerange.Range{}, `lines: "" is not a range of lines`},
 		{"-", linerange.Range{}, "is not a range"},
@@ -35,6 +34,20 @@ func TestParse(t *testing.T) {
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%q: %+v, %v", tt.text, got, err)
 		}
+		if err == nil && got.String() != tt.text {
+			t.Errorf("%q has the text %q", tt.text, got)
+		}
+	}
+}
+
+func TestPage(t *testing.T) {
+	for text, want := range map[string]string{
+		"1-100": "1-100", "101-": "101-10100", "5-10004": "5-10004", "5-10005": "5-10004", "-100": "-100", "-20000": "-10000",
+	} {
+		r, err := linerange.Parse(text)
+		if got := r.Page().String(); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
 	}
 }
 
@@ -47,6 +60,14 @@ func TestHeader(t *testing.T) {
 	} {
 		if got := part.String(); got != want {
 			t.Errorf("%+v: %s, want %s", part, got, want)
+		}
+		if got, err := linerange.ParsePart(want, nil); err != nil || !reflect.DeepEqual(got, part) {
+			t.Errorf("%s: %+v, %v, want %+v", want, got, err, part)
+		}
+	}
+	for _, wrong := range []string{"", "1-2", "-2/7", "2-/7", "1-2/", "1-2/x", "2-1/7", "/7"} {
+		if got, err := linerange.ParsePart(wrong, nil); err == nil {
+			t.Errorf("%q: %+v, want an error", wrong, got)
 		}
 	}
 }
