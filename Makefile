@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo python wheel cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo module python wheel cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -173,6 +173,9 @@ demo: build ## record the terminal session of README.md on a local cluster, or o
 
 attack: ## attack the server and the CLI in every mode and list successful attacks; ONLY=regexp, SHORT=1, VERBOSE=1
 	@deploy/attack.sh $(if $(ONLY),-only '$(ONLY)') $(if $(SHORT),-short) $(if $(VERBOSE),-v)
+
+module: ## build a copy of the checkout with another module path, in .local/module; MODULE=example.com/team/k8s-cli
+	@deploy/module.sh $(MODULE)
 
 python: ## test the Python client without a server, and check its types with mypy
 	cd clients/python && PYTHONDONTWRITEBYTECODE=1 python3 -m unittest

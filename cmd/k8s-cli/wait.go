@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,18 +109,9 @@ func awaitEnd(ctx context.Context, c *client.Client, text string) (task.Status, 
 	if err != nil || s.Phase.Over() {
 		return s, err
 	}
-	id := s.ID
-	stream, err := c.Subscribe(ctx, sourceOf(task.KindTask, id))
+	over, err := c.Wait(ctx, s.ID)
 	if err != nil {
 		return s, err
 	}
-	defer stream.Close()
-	for {
-		switch _, err := stream.Next(); {
-		case errors.Is(err, io.EOF):
-			return c.Task(ctx, id)
-		case err != nil:
-			return s, err
-		}
-	}
+	return over, nil
 }

@@ -104,7 +104,7 @@ var scenarios = []scenario{
 	{
 		name: "partition", help: "a NATS node and a server are separated from the others by resets, black holes, in one direction, on one link or by slowness (-rounds), some while others are killed",
 		sizes: sizes{servers: 2, nodes: 3, rounds: 10, tasks: 2000, clients: 16}, links: true, run: partition,
-		flags: []string{maxJobsFlag, "2000"}, // the control plane of a small machine stays responsive
+		flags: []string{maxJobsFlag, "5000"}, // the control plane of a small machine stays responsive
 	},
 	{
 		name: "lagging", help: "a NATS node is away while the log is cut, and catches up slowly while servers are started and lead (-rounds, with -tasks in every snapshot)",
