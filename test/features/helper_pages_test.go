@@ -36,6 +36,7 @@ const (
 	reasonCluster  = "starts or stops a cluster: make test does so before the tests"
 	reasonTest     = "compiles and runs other tests or measurements: TestExceptionsOfPages checks their names"
 	reasonIssuer   = "needs an OpenID Connect issuer: cmd/k8s-cli/testdata/script/login.txtar and login-terminal.txtar"
+	reasonModule   = "needs a program in a module of its own: TestGoPrograms writes such programs"
 	reasonChart    = "needs the Deployment of the chart: the scene of the page stops and starts the server instead"
 )
 
@@ -92,6 +93,10 @@ var exceptions = map[string]exception{
 	"nats sub 'event.>'":                                      {until: `"task_id"`},
 	"nats sub 'event.*.ann=40example=2Ecom.>'":                {until: `"task_id"`},
 	"nats --token $TOKEN sub 'event.*.ann=40example=2Ecom.>'": {until: `"task_id"`},
+
+	// docs/go.md
+	"go mod edit -require k8s-cli@v0.0.0 -replace k8s-cli=../k8s-cli": {elsewhere: reasonModule},
+	"go mod tidy": {elsewhere: reasonModule},
 
 	// docs/operations.md
 	"kubectl -n k8s-cli port-forward k8s-cli-nats-0 4222 &":                                                                            {elsewhere: reasonChart},
