@@ -22,8 +22,8 @@ const (
 )
 
 // lagging: a NATS node is away while the log is compacted several times, and comes back over
-// slow links. While its replicas lag behind, the servers compact the log. In two of four rounds,
-// all servers are restarted before, one of them connected to this node, and it leads.
+// slow links. While its replicas lag behind, the servers compact the log. In every other round, all
+// servers are restarted before, one of them connected to this node, and it leads.
 func lagging(ctx context.Context, p *performance) error {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
@@ -59,7 +59,8 @@ func (p *performance) lag(ctx context.Context, round int) error {
 			return err
 		}
 	}
-	killed := round%2 == 0
+	restarts := round%2 == 0
+	killed := restarts == (round%4 == 0)
 	var err error
 	if killed {
 		node.Kill()
@@ -78,7 +79,7 @@ func (p *performance) lag(ctx context.Context, round int) error {
 	if err != nil {
 		return err
 	}
-	if restarts := round/2%2 == 0; restarts {
+	if restarts {
 		err = p.restartAll(ctx, node)
 	}
 	return errors.Join(err, p.cutLog(ctx, cutsBack), p.Heal(), p.AwaitNATS(ctx), p.noticed(ctx))

@@ -178,7 +178,7 @@ var All = []Bug{
 			{"pkg/queue/blob/bucket.go", "err == nil && last.Seq >= first {", "slices.ContainsFunc(kept, func(o *jetstream.ObjectInfo) bool {\n			return subject == b.metaSubject(o.Name) || subject == b.chunkSubject(o.NUID)\n		}) {"},
 		},
 
-		Scenario: "lagging", Rounds: 4, Tasks: 600, Rules: []check.Rule{check.Uncovered, check.Incomplete},
+		Scenario: "lagging", Rounds: 4, Tasks: 300, Rules: []check.Rule{check.Uncovered, check.Incomplete},
 	},
 	{
 		Name:  "start-without-snapshot",
