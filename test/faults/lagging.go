@@ -60,7 +60,7 @@ func (p *performance) lag(ctx context.Context, round int) error {
 		}
 	}
 	restarts := round%2 == 0
-	killed := restarts == (round%4 == 0)
+	killed := restarts == (round/2%2 == 0)
 	var err error
 	if killed {
 		node.Kill()
