@@ -50,11 +50,15 @@ func BenchmarkFold(b *testing.B) {
 
 // BenchmarkExpiry expires a thousand tasks of a history that has a running task before them.
 func BenchmarkExpiry(b *testing.B) {
-	for _, size := range []int{30_000, 300_000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
+	for _, bench := range []struct {
+		size  int
+		group string
+	}{{30_000, ""}, {300_000, ""}, {300_000, "sweep"}} {
+		size := bench.size
+		b.Run(fmt.Sprintf("%d%s", size, bench.group), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				f := newFilled(b, size)
+				f := newFilled(b, size, bench.group)
 				f.apply(b, 1, size, func(i int) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: fmt.Sprint(i)}} })
 				f.apply(b, 1, size, func(i int) task.Command {
 					return task.Command{CleanedUp: &task.CleanedUp{Key: task.Key{Kind: task.KindTask, ID: fmt.Sprint(i)}}}
@@ -74,7 +78,7 @@ func BenchmarkStopAll(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				f := newFilled(b, size)
+				f := newFilled(b, size, "")
 				runtime.GC()
 				b.StartTimer()
 				f.fold(b, task.Command{StopAll: &task.StopAll{User: "ann"}})
@@ -89,11 +93,11 @@ type filled struct {
 	e task.Entry
 }
 
-func newFilled(b *testing.B, size int) *filled {
+func newFilled(b *testing.B, size int, group string) *filled {
 	b.Helper()
 	f := &filled{cache.New(status.Renderer{Namespace: "default"}), task.Entry{Version: task.EntryVersion, Log: "log", Writer: "w", Time: time.Now()}}
 	f.apply(b, 0, size, func(i int) task.Command {
-		return task.Command{Submit: &task.Submit{ID: fmt.Sprint(i), User: "ann", Task: task.Spec{Run: "true"}}}
+		return task.Command{Submit: &task.Submit{ID: fmt.Sprint(i), User: "ann", Group: group, Task: task.Spec{Run: "true"}}}
 	})
 	return f
 }
