@@ -26,7 +26,7 @@ before(async () => {
   browser = await openBrowser();
   const bob = server.as("bob"), ann = server.as("ann@example.com");
   manyIDs = await bob.batch(Array.from({ length: many }, (_, i) => task(`train-${i % 7}-${i}`, "3h", { resources: { labels: { team: i % 2 ? "vision" : "speech" } } })));
-  ids.running = await ann.submit(task("running", "3h", { envs: { NOTE: markup } }));
+  ids.running = await ann.submit(task("running", "3h", { envs: { NOTE: markup }, max_duration: "4h", resources: { ports: ["8888", "9000-9010"] } }));
   ids.two = await ann.submit(task("two-nodes", "3h", { num_nodes: 2 }));
   ids.failed = await ann.submit(task("fails", "1s", { exitCode: 3 }));
   ids.done = await ann.submit(task("completes", "1s"));
@@ -34,11 +34,15 @@ before(async () => {
   ids.stopped = await ann.submit(task("stopped"));
   await ann.post(`/tasks/${ids.stopped}/stop`);
   await ann.post("/volumes/create", { name: "data", size: "10Gi" });
+  ({ task_id: ids.after } = await ann.post(`/tasks/submit?after=${ids.running}`, task("comes-after")));
+  const swept = [task("swept-fails", "1s", { exitCode: 3 }), task("swept-completes", "1s"), task("swept-runs"), task("swept-waits"), task("swept-waits-too")];
+  [ids.sweptFails] = (await ann.post("/tasks/batch?group=sweep-1&max_parallel=2", swept)).results.map((r) => r.task_id);
   await ann.await(ids.running, (t) => t.status === "running");
   await ann.await(ids.two, (t) => t.metadata.running_nodes === 2);
   await ann.await(ids.failed, (t) => t.status === "failed");
   await ann.await(ids.done, (t) => t.status === "completed");
   await ann.await(ids.huge, (t) => t.metadata.reason === "Unschedulable");
+  await eventually(async () => { const g = await ann.get("/groups/sweep-1"); return g.by_status.failed === 1 && g.by_status.completed === 1 && g.by_status.running === 2; }, "the group");
 });
 
 after(async () => {
@@ -78,7 +82,7 @@ test("the response forbids inline code, and no page loads anything from elsewher
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe/);
   const page = await openPage(browser, server, "ann@example.com");
-  for (const path of ["/ui/", `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.running}/logs`, "/ui/queue", "/ui/capacity", "/ui/volumes", "/ui/new", "/ui/me"]) {
+  for (const path of ["/ui/", `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.running}/logs`, "/ui/groups", "/ui/groups/sweep-1", "/ui/queue", "/ui/capacity", "/ui/volumes", "/ui/new", "/ui/me"]) {
     await page.goto(server.url + path);
     await page.waitForSelector("main .page h1, main .log-head");
   }
@@ -242,6 +246,10 @@ test("text of users is text on every page", async () => {
   await see(`/ui/tasks/${ids.running}/logs#L102`, "<script>window.hacked=1</script>");
   await see(`/ui/?q=${encodeURIComponent(`name:${markup}`)}`, "No task matches");
   await see(`/ui/${markup}`, "Nothing here");
+  await see(`/ui/groups?q=${encodeURIComponent(markup)}`, "No group matches");
+  await see(`/ui/groups/${encodeURIComponent(`<img src=x onerror="window.hacked=3">`)}`, "Nothing here");
+  await page.route((url) => url.pathname === "/groups", (route) => route.fulfill({ json: { groups: [{ group: markup, user: markup, status: "failed", total: 1, by_status: { failed: 1 }, progress: 1, submitted_at: "2026-11-22T10:00:00Z", first_failure: { task_id: markup, name: markup, reason: markup, message: markup, ended_at: "2026-11-22T10:00:00Z" } }] } }));
+  await see("/ui/groups", `${markup} ${markup}`);
   await see(`/ui/login?error=${encodeURIComponent(markup)}`, "");
   await page.goto(`${server.url}/ui/new`);
   await page.fill(".editor textarea", `name: ${JSON.stringify(markup)}\nrun: x\n`);
@@ -268,6 +276,98 @@ test("many tasks are stopped after one question with their number, and a failure
   await page.waitForSelector(`.toast:has-text('${chosen[3]}')`);
   assert.match(await page.textContent(".toast"), /Stopped 9 tasks.*1 task could not be stopped/);
   for (const [i, id] of chosen.entries()) assert.equal((await bob.get(`/tasks/${id}`)).status === "stopped", i !== 3, id);
+  await close(page);
+});
+
+test("the groups are those of the API, live, by name and by status", async () => {
+  const ann = server.as("ann@example.com");
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/groups" });
+  const shown = () => page.$$eval(".groups tbody tr", (all) => all.map((r) => r.textContent));
+  const row = (text) => page.waitForSelector(`.groups tr:has-text(${JSON.stringify(text)})`);
+  await row("5 tasks: 1 completed, 1 failed, 2 running, 1 pending");
+  assert.equal(await page.getAttribute(".groups .by-phase", "aria-label"), "1 completed, 1 failed, 2 running, 1 pending");
+  assert.match((await shown())[0], /running.*sweep-1.*40 %.*swept-fails.*exit code 3.*Error/);
+  await ann.post("/tasks/batch?group=later.2", [task("one"), task("two")]);
+  await row("later.2");
+  await ann.post("/tasks/stop?group=later.2");
+  await row("2 stopped");
+  await page.click(".tab.stopped");
+  await eventually(async () => (await shown()).length === (await ann.get("/groups?status=stopped")).groups.length, "the stopped groups");
+  await page.click(".tabs button:has-text('All')");
+  await page.fill(".search input", "sweep");
+  await eventually(async () => { const all = await shown(); return all.length === 1 && all[0].includes("sweep-1"); }, "the search");
+  assert.equal(new URL(page.url()).search, "?q=sweep");
+  await page.focus(".groups tbody a");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".group-page h1:has-text('sweep-1')");
+  await page.route((url) => url.pathname === "/groups", (route) => route.fulfill({ status: 503, json: { detail: "the log does not answer", reason: "Unavailable" } }));
+  await page.goto(`${server.url}/ui/groups`);
+  await page.waitForSelector(".notice.bad:has-text('the log does not answer')");
+  await close(page);
+  const empty = await openPage(browser, server, "carl", { path: "/ui/groups" });
+  await empty.waitForSelector("h2:has-text('No groups yet')");
+  await close(empty);
+});
+
+test("the page of a group has its tasks and its first failure, and stops the group after a question", async () => {
+  const ann = server.as("ann@example.com");
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/?q=name:swept-runs" });
+  await page.click(".row .cell.group a");
+  await page.waitForURL(`${server.url}/ui/groups/sweep-1`);
+  await loaded(page);
+  const want = async (more = "") => (await ann.get(`/tasks?view=row&group=sweep-1${more}`)).tasks.map((t) => t.id);
+  assert.deepEqual(await rowIDs(page), await want());
+  await eventually(async () => (await tab(page, "running")) === 2 && (await tab(page, "pending")) === 1, "the counts");
+  await page.click(".tab.failed");
+  await eventually(async () => JSON.stringify(await rowIDs(page)) === JSON.stringify([ids.sweptFails]), "the failed task");
+  assert.equal(await page.getAttribute(".why-box a", "href"), `/ui/tasks/${ids.sweptFails}`);
+  await page.click(".tabs button:has-text('All')");
+  const more = await ann.submit(task("outside")), late = (await ann.post("/tasks/submit?group=sweep-1", task("late"))).task_id;
+  await page.mouse.move(5, 400);
+  await page.waitForSelector(`.row[data-id='${late}']`);
+  assert.deepEqual(await rowIDs(page), await want());
+  await page.click("text=Stop the group");
+  await page.waitForSelector("dialog:has-text('Stop the group sweep-1?')");
+  assert.equal((await ann.get("/groups/sweep-1")).by_status.stopped, 0);
+  await page.click("dialog .danger:has-text('Stop 4 tasks')");
+  await page.waitForSelector(".toast:has-text('Stopped 4 tasks of the group sweep-1')");
+  await page.waitForSelector(".task-title .status.failed");
+  await eventually(async () => (await tab(page, "stopped")) === 4, "the counts");
+  assert.equal(await page.isDisabled("text=Stop the group"), true);
+  assert.notEqual((await ann.get(`/tasks/${more}`)).status, "stopped");
+  await ann.post(`/tasks/${more}/stop`);
+  await page.goto(`${server.url}/ui/groups/none`);
+  await page.waitForSelector("h2:has-text('Nothing here')");
+  await close(page);
+});
+
+test("a task shows its group, its predecessors, its time limit, and how to connect to its ports", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${ids.running}` });
+  await page.waitForSelector(`.terminal:has-text('k8s-cli jobs port-forward ${ids.running}')`);
+  const text = await page.textContent("main");
+  assert.match(text, /Time limit4h, 3h \d+m left/);
+  assert.match(text, /listens on 8888, 9000-9010/);
+  await page.goto(`${server.url}/ui/tasks/${ids.after}`);
+  await page.waitForSelector(`.why-message a[href='/ui/tasks/${ids.running}']`);
+  await page.waitForSelector(".before li:has-text('running')");
+  await page.goto(`${server.url}/ui/tasks/${ids.sweptFails}`);
+  assert.equal(await (await page.waitForSelector(".inline a:has-text('sweep-1')")).getAttribute("href"), "/ui/groups/sweep-1");
+  await page.goto(`${server.url}/ui/queue`);
+  await page.waitForSelector(".card:has(h2:has-text('Wait for other tasks')) a[href*='WaitsForTask']");
+  await close(page);
+});
+
+test("the usage is that of the API, by day and by group", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/me" });
+  for (const by of ["day", "group"]) {
+    await page.click(`text=By ${by}`);
+    const { rows: want, total } = await server.as("ann@example.com").get(`/usage?since=30d&by=${by}`);
+    await eventually(async () => {
+      const tasks = await page.$$eval(".usage tbody tr", (all) => all.map((r) => `${r.querySelector("th")?.textContent} ${r.querySelectorAll("td")[1].textContent}`));
+      return tasks.length === want.length && want.every((r) => tasks.includes(`${r[by] || "no group"} ${r.tasks}`));
+    }, `the usage by ${by}`);
+    assert.match(await page.textContent(".usage tfoot"), new RegExp(`^Total${total.tasks}`));
+  }
   await close(page);
 });
 
@@ -357,11 +457,19 @@ test("the new task gets a verdict while one types, and is submitted once", async
   await page.fill(".editor textarea", "name: swept\nresources: {cpus: 1}\nenvs:\n  LR: x\nrun: echo\n");
   await page.click("summary:has-text('Grid')");
   await page.fill("#grid", "LR=0.1, 0.01\nSEED=1, 2");
+  await page.fill("#grid-group", "-wrong");
+  await page.waitForSelector("#group-problem");
+  assert.equal(await page.isDisabled("button:has-text('Submit 4 tasks')"), true);
+  await page.fill("#grid-group", "grid-1");
+  await page.fill("#grid-parallel", "1");
+  await page.check(".check-label input");
   await page.click("button:has-text('Submit 4 tasks')");
-  await page.waitForURL(`${server.url}/ui/`);
+  await page.waitForURL(`${server.url}/ui/groups/grid-1`);
+  assert.equal((await server.as("ann@example.com").get("/tasks?group=grid-1&reason=MaxParallelTasks")).tasks.length, 3, "one task at once");
+  await server.as("ann@example.com").post("/tasks/stop?group=grid-1");
   const swept = (await server.as("ann@example.com").get("/tasks?name=swept")).tasks;
   const envs = await Promise.all(swept.map(async (t) => (await server.as("ann@example.com").get(`/tasks/${t.task_id}/spec`)).envs));
-  assert.deepEqual(envs.map((e) => `${e.LR} ${e.SEED}`).sort(), ["0.01 1", "0.01 2", "0.1 1", "0.1 2"]);
+  assert.deepEqual(envs.map((e) => `${e.LR} ${e.SEED} ${e.SKYPILOT_JOB_RANK}/${e.SKYPILOT_NUM_JOBS}`).sort(), ["0.01 1 2/4", "0.01 2 3/4", "0.1 1 0/4", "0.1 2 1/4"]);
   await close(page);
 });
 
@@ -398,7 +506,7 @@ test("the keyboard alone leads from the list to the log and to a stop", async ()
   await close(page);
 });
 
-const everyPage = () => ["/ui/", `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.two}`, `/ui/tasks/${ids.failed}?tab=events`, `/ui/tasks/${ids.running}?tab=spec`, `/ui/tasks/${ids.two}/logs`, "/ui/queue", "/ui/capacity", "/ui/volumes", `/ui/new?from=${ids.running}`, "/ui/me", "/ui/nothing"];
+const everyPage = () => ["/ui/", "/ui/groups", "/ui/groups/sweep-1", "/ui/groups?status=stopped&q=none", `/ui/tasks/${ids.running}`, `/ui/tasks/${ids.after}`, `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.two}`, `/ui/tasks/${ids.failed}?tab=events`, `/ui/tasks/${ids.running}?tab=spec`, `/ui/tasks/${ids.two}/logs`, "/ui/queue", "/ui/capacity", "/ui/volumes", `/ui/new?from=${ids.running}`, "/ui/me", "/ui/nothing"];
 
 for (const colorScheme of /** @type {("light" | "dark")[]} */ (["light", "dark"])) {
   test(`no page has serious faults of accessibility in ${colorScheme}`, async () => {
@@ -438,10 +546,10 @@ test("a server that goes away is said in words, and its events are shown once wh
   const page = await openPage(browser, server, "ann@example.com");
   await loaded(page);
   await page.waitForSelector(".live:has-text('Live')");
-  const before = await rowIDs(page);
+  const before = (await rowIDs(page)).slice(0, 10);
   await server.kill();
   await page.waitForSelector(".banner:has-text('has not responded')", { timeout: 8000 * patience });
-  assert.deepEqual(await rowIDs(page), before, "the data stays");
+  assert.deepEqual((await rowIDs(page)).slice(0, 10), before, "the data stays");
   await server.start();
   await page.waitForSelector(".banner:has-text('has not responded')", { state: "detached" });
   const id = await ann.submit(task("after-the-restart"));

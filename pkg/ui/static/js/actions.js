@@ -65,7 +65,7 @@ export function StopDialog({ tasks, me, onClose }) {
       <button class="button danger" disabled=${done >= 0} onClick=${stop}><${Icon} name="stop" />Stop ${plural(active.length, "task")}</button></p><//>`;
 }
 
-/** @param {string} yaml @param {string} key */
-export function submitFile(yaml, key = newKey()) {
-  return send("/tasks/submit", { body: yaml, type: "application/yaml", key });
+/** @param {string} yaml @param {string} key @param {Record<string, string|number|boolean|undefined>} [query] the group and its limits */
+export function submitFile(yaml, key = newKey(), query) {
+  return send("/tasks/submit", { body: yaml, type: "application/yaml", key, query });
 }

@@ -17,6 +17,8 @@ import { TasksPage } from "./pages/tasks.js";
 const routes = [
   [/^\/ui\/tasks\/([^/]+)\/logs\/?$/, () => import("./pages/logs.js"), "LogPage"],
   [/^\/ui\/tasks\/([^/]+)\/?$/, () => import("./pages/task.js"), "TaskPage"],
+  [/^\/ui\/groups\/([^/]+)\/?$/, () => import("./pages/group.js"), "GroupPage"],
+  [/^\/ui\/groups\/?$/, () => import("./pages/groups.js"), "GroupsPage"],
   [/^\/ui\/queue\/?$/, () => import("./pages/queue.js"), "QueuePage"],
   [/^\/ui\/capacity\/?$/, () => import("./pages/capacity.js"), "CapacityPage"],
   [/^\/ui\/volumes(?:\/([^/]+))?\/?$/, () => import("./pages/volumes.js"), "VolumesPage"],
@@ -26,7 +28,7 @@ const routes = [
 ];
 
 /** @type {[string, string, string, string][]} */
-const links = [["/ui/", "Tasks", "tasks", "t"], ["/ui/queue", "Queue", "queue", "q"], ["/ui/capacity", "Capacity", "capacity", "c"], ["/ui/volumes", "Volumes", "volumes", "v"]];
+const links = [["/ui/", "Tasks", "tasks", "t"], ["/ui/groups", "Groups", "groups", "g"], ["/ui/queue", "Queue", "queue", "q"], ["/ui/capacity", "Capacity", "capacity", "c"], ["/ui/volumes", "Volumes", "volumes", "v"]];
 
 /** @param {string} path @param {string} href */
 const isCurrent = (path, href) => (href === "/ui/" ? path === "/ui/" || path.startsWith("/ui/tasks/") : path.startsWith(href));
@@ -102,7 +104,7 @@ function App() {
   }, [away]);
   useKeys({
     "?": () => setHelp(true),
-    "g t": () => go("/ui/"), "g q": () => go("/ui/queue"), "g c": () => go("/ui/capacity"),
+    "g t": () => go("/ui/"), "g g": () => go("/ui/groups"), "g q": () => go("/ui/queue"), "g c": () => go("/ui/capacity"),
     "g v": () => go("/ui/volumes"), "g n": () => go("/ui/new"), "g m": () => go("/ui/me"),
     Escape: () => { if (path !== "/ui/") history.length > 1 ? history.back() : go("/ui/"); },
   }, [path]);

@@ -42,7 +42,7 @@ export function useKeys(bindings, keys) {
 
 /** @type {[string, [string, string][]][]} */
 export const help = [
-  ["Everywhere", [["g t", "tasks"], ["g q", "queue"], ["g c", "capacity"], ["g v", "volumes"], ["g n", "new task"], ["g m", "me"], ["?", "these keys"], ["Esc", "close, or go back"]]],
+  ["Everywhere", [["g t", "tasks"], ["g g", "groups"], ["g q", "queue"], ["g c", "capacity"], ["g v", "volumes"], ["g n", "new task"], ["g m", "me"], ["?", "these keys"], ["Esc", "close, or go back"]]],
   ["Tasks", [["/", "search"], ["j, ↓", "next row"], ["k, ↑", "previous row"], ["Enter", "open the task"], ["l", "open the log"], ["x", "select the row"], ["s", "stop the selected tasks or the row"], ["r", "run the task again"], ["u", "show new tasks"]]],
   ["Task", [["l", "log"], ["e", "events"], ["y", "task file"], ["s", "stop"], ["r", "run again"]]],
   ["Log", [["/", "search"], ["n, N", "next, previous match"], ["f", "follow"], ["w", "wrap lines"], ["t", "times"], ["Home, End", "first, last line"]]],

@@ -1,6 +1,6 @@
 // The search language of the list of tasks.
 
-const fields = ["name", "user", "label", "reason", "since", "status"];
+const fields = ["name", "user", "group", "label", "reason", "since", "status"];
 const phases = ["pending", "running", "completed", "failed", "stopped"];
 
 /** @typedef {{params: Record<string, string|string[]>, id: string, error: string}} Search */
@@ -26,15 +26,15 @@ export function parse(text) {
     else if (field === "status" && !phases.includes(value)) error ||= `"${value}" is not a status. Use ${phases.join(", ")}.`;
     else (found[field] ||= []).push(value);
   }
-  return { params: toParams(found, words), id: words.length === 1 && /^[a-z][a-z0-9]{7}$/.test(words[0]) ? words[0] : "", error: error || repeated(found) };
+  return { params: toParams(found, words), id: words.length === 1 && /^[a-z0-9]{8}$/.test(words[0]) ? words[0] : "", error: error || repeated(found) };
 }
 
 /** @type {Record<string, string>} */
-const example = { name: "name:train", user: "user:ann@example.com", label: "label:team=vision", reason: "reason:OOMKilled", since: "since:2d", status: "status:failed" };
+const example = { name: "name:train", user: "user:ann@example.com", group: "group:sweep-k3x9q", label: "label:team=vision", reason: "reason:OOMKilled", since: "since:2d", status: "status:failed" };
 
 /** @param {Record<string, string[]>} found */
 function repeated(found) {
-  const one = ["name", "user", "since"].find((f) => found[f]?.length > 1);
+  const one = ["name", "user", "group", "since"].find((f) => found[f]?.length > 1);
   return one ? `"${one}:" can be used only once.` : "";
 }
 
@@ -46,7 +46,7 @@ function toParams(found, words) {
   if (name?.endsWith("*")) params.name_prefix = name.slice(0, -1);
   else if (name) params.name = name;
   if (words.length) params.name_contains = words.join(" ");
-  for (const f of ["user", "since"]) if (found[f]) params[f] = found[f][0];
+  for (const f of ["user", "group", "since"]) if (found[f]) params[f] = found[f][0];
   for (const f of ["label", "reason", "status"]) if (found[f]) params[f] = found[f];
   return params;
 }

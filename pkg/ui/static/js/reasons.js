@@ -74,3 +74,6 @@ export function sentence(reason) {
 
 /** The reasons of tasks that wait for their turn, and not for the cluster. */
 export const queueReasons = ["InBacklog", "MaxActiveJobs", "MaxActiveJobsPerUser", "MaxUnschedulablePods"];
+
+/** The reasons of tasks that wait for other tasks. */
+export const taskReasons = ["WaitsForTask", "MaxParallelTasks"];

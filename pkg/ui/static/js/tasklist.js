@@ -30,7 +30,8 @@ export class TaskList {
     this.readAt = 0;
     this.newest = params.sort === "-created" || !params.sort;
     // Every new task belongs to the list, so its first event is enough to show it.
-    this.takesAll = this.newest && Object.keys(params).every((name) => ["sort", "all_users"].includes(name));
+    this.takesAll = this.newest && Object.keys(params).every((name) => ["sort", "all_users", "group"].includes(name));
+    this.grouped = false; // a row has a group
     this.loadFirst();
   }
 
@@ -96,6 +97,7 @@ export class TaskList {
   put(at, rows) {
     rows.forEach((row, i) => {
       const known = this.byID.get(row.id);
+      this.grouped ||= !!row.group;
       if (known) Object.assign(known, row);
       else this.byID.set(row.id, row);
       this.base.set(at + i, known || row);
@@ -162,7 +164,7 @@ export class TaskList {
     this.fresh = 0;
     if (!latest || this.freshMore || this.length === 0) { this.reload(); return -1; }
     const rows = latest.rows.slice(0, n);
-    for (const row of rows) this.byID.set(row.id, row);
+    for (const row of rows) { this.byID.set(row.id, row); this.grouped ||= !!row.group; }
     this.head = [...rows, ...this.head];
     return rows.length;
   }
@@ -191,7 +193,7 @@ export class TaskList {
   apply(events) {
     let unknown = false, touched = false;
     for (const e of events) {
-      if (e.kind !== "task" || !e.task_id) continue;
+      if (e.kind !== "task" || !e.task_id || (this.params.group && e.group !== this.params.group)) continue;
       const row = this.byID.get(e.task_id) || this.coming(e.task_id);
       if (!row) { unknown = (e.type === "phase" && !this.take(e)) || unknown; continue; }
       touched = true;
@@ -205,7 +207,7 @@ export class TaskList {
 /** @param {Event} e the first event of a task @returns {Row} */
 function rowOf(e) {
   return {
-    id: String(e.task_id), name: e.name, user: e.user, status: /** @type {Row["status"]} */ (e.status),
+    id: String(e.task_id), name: e.name, user: e.user, group: e.group, status: /** @type {Row["status"]} */ (e.status),
     created: Math.floor(Date.parse(e.time) / 1000), nodes: e.num_nodes || 1, gpus: e.resources?.gpus,
   };
 }

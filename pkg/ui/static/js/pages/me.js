@@ -6,6 +6,7 @@ import { Bar, Copy, Failure, Icon, Loading, toast, useData } from "../parts.js";
 import { logout } from "../session.js";
 import { useStore } from "../store.js";
 import { setTheme, theme } from "../theme.js";
+import { Usage } from "../usage.js";
 
 /** @type {[string, string, string, (n: number) => string][]} */
 const limits = [
@@ -23,12 +24,13 @@ export function MePage() {
   const cli = `k8s-cli --server ${location.origin} auth login` + (session?.login.identified_by === "header" ? ` ${session?.user}` : "");
   return html`<div class="page reading"><header class="page-head"><h1>${session?.user}</h1></header>
     ${error && !data && html`<${Failure} error=${error} retry=${reload} />`}${!data && !error && html`<${Loading} />`}
-    ${data && html`<section class="card"><h2>Limits and usage</h2><dl class="meters">${limits.map(([key, usage, label, form]) => {
+    ${data && html`<section class="card"><h2>Limits</h2><dl class="meters">${limits.map(([key, usage, label, form]) => {
       const used = data.usage[usage] || 0, limit = data.limits[key];
       return html`<dt>${label}</dt><dd>${limit !== undefined ? html`<${Bar} used=${used} of=${limit} label=${`${form(used)} of ${form(limit)}`} />` : html`<span></span>`}<span class="num">${form(used)}${limit !== undefined ? ` of ${form(limit)}` : ", no limit"}</span></dd>`;
     })}
       ${data.limits.submits_per_second !== undefined && html`<dt>Submissions</dt><dd><span></span><span class="num">${number(data.limits.submits_per_second)} per second, at once ${count(data.limits.submit_burst || 1)}</span></dd>`}
       ${data.limits.nodes_per_task !== undefined && html`<dt>Nodes of one task</dt><dd><span></span><span class="num">at most ${count(data.limits.nodes_per_task)}</span></dd>`}</dl></section>
+    <${Usage} />
     <section class="card"><h2>Account</h2><dl class="facts"><dt>User</dt><dd>${data.user}</dd><dt>Groups</dt><dd>${data.groups.join(", ") || "none"}</dd>
       <dt>Role</dt><dd>${data.admin ? "administrator: sees and stops the tasks of all users" : "user"}</dd><dt>Authentication</dt><dd>${methods[data.identified_by]}</dd></dl></section>`}
     <section class="card"><h2>Session</h2>

@@ -4,6 +4,7 @@ import { submitFile } from "../actions.js";
 import { get, newKey, send, taskPath } from "../api.js";
 import { count, plural } from "../format.js";
 import { combinations, parseGrid, withEnvs } from "../grid.js";
+import { groupName, groupPage } from "../groups.js";
 import { Failure, Icon, Loading, toast } from "../parts.js";
 import { go } from "../router.js";
 import { toYAML } from "../yaml.js";
@@ -93,12 +94,36 @@ function Verdict({ verdict, pending }) {
     <ul class="findings">${verdict.findings.map((/** @type {Finding} */ f, /** @type {number} */ i) => html`<li key=${i} class=${f.verdict}><span class="finding-head"><${Icon} name=${f.verdict === "error" ? "failed" : f.verdict === "warning" ? "warning" : "completed"} />${f.field && html`<code>${f.field}</code>`}<small>${f.verdict}${f.line ? `, line ${f.line}` : ""}</small></span><span>${f.text}</span></li>`)}</ul></div>`;
 }
 
-/** @param {{grid: string, setGrid: (v: string) => void, parsed: ReturnType<typeof parseGrid>, total: number}} p */
-function Grid({ grid, setGrid, parsed, total }) {
+/** @typedef {{name: string, parallel: string, failFast: boolean}} GroupForm */
+
+/** @param {GroupForm} form @returns {string} what is wrong */
+function groupProblem({ name, parallel }) {
+  if (name && !groupName.test(name)) return "The name of a group has letters, digits, - _ and . and begins and ends with a letter or a digit.";
+  return parallel && !/^[1-9]\d{0,5}$/.test(parallel) ? "The number of tasks at once is a whole number from 1 on, or empty." : "";
+}
+
+/** @param {string} yaml @returns {string} a new name for the group of a grid */
+function newGroupName(yaml) {
+  const name = /^name:\s*["']?([A-Za-z0-9][-A-Za-z0-9_.]*)/m.exec(yaml)?.[1].slice(0, 40).replace(/[-_.]+$/, "") || "grid";
+  return name + "-" + Array.from(crypto.getRandomValues(new Uint8Array(5)), (b) => (b % 36).toString(36)).join("");
+}
+
+/** @param {{form: GroupForm, setForm: (f: GroupForm) => void, problem: string}} p */
+function GroupFields({ form, setForm, problem }) {
+  const set = (/** @type {Partial<GroupForm>} */ part) => setForm({ ...form, ...part });
+  return html`<div class="group-fields"><div><label for="grid-group">Group</label><input id="grid-group" placeholder="a new name" maxLength="63" spellcheck="false" autocomplete="off" value=${form.name} aria-describedby=${problem ? "group-problem" : undefined} onInput=${(/** @type {any} */ e) => set({ name: e.currentTarget.value.trim() })} /></div>
+    <div><label for="grid-parallel">Tasks at once</label><input id="grid-parallel" placeholder="no limit" inputMode="numeric" autocomplete="off" value=${form.parallel} aria-describedby=${problem ? "group-problem" : undefined} onInput=${(/** @type {any} */ e) => set({ parallel: e.currentTarget.value.trim() })} /></div>
+    <label class="check-label"><input type="checkbox" checked=${form.failFast} onChange=${(/** @type {any} */ e) => set({ failFast: e.currentTarget.checked })} />Stop the group when a task fails</label></div>
+    ${problem && html`<p class="field-error" id="group-problem" role="alert"><${Icon} name="warning" />${problem}</p>`}`;
+}
+
+/** @param {{grid: string, setGrid: (v: string) => void, parsed: ReturnType<typeof parseGrid>, total: number, form: GroupForm, setForm: (f: GroupForm) => void}} p */
+function Grid({ grid, setGrid, parsed, total, form, setForm }) {
   return html`<details class="card" open=${!!grid}><summary><h2>Grid</h2><span class="dim">one task for each combination of values</span></summary>
     <label for="grid">Variables, one on a line: <code>NAME=value, value</code></label>
     <textarea id="grid" class="small-area" rows="3" spellcheck="false" placeholder=${"LR=0.1, 0.01\nSEED=1, 2, 3"} value=${grid} onInput=${(/** @type {any} */ e) => setGrid(e.currentTarget.value)}></textarea>
-    ${parsed.error ? html`<p class="field-error" role="alert"><${Icon} name="warning" />${parsed.error}</p>` : total > 0 && html`<p>${plural(total, "task")}${total > maxGrid ? html`<span class="warn-text">: more than ${count(maxGrid)}. Use the CLI for larger grids.</span>` : ". Each one gets its values in envs."}</p>`}</details>`;
+    ${parsed.error ? html`<p class="field-error" role="alert"><${Icon} name="warning" />${parsed.error}</p>` : total > 0 && html`<p>${plural(total, "task")}${total > maxGrid ? html`<span class="warn-text">: more than ${count(maxGrid)}. Use the CLI for larger grids.</span>` : ". Each one gets its values in envs."}</p>`}
+    <${GroupFields} form=${form} setForm=${setForm} problem=${groupProblem(form)} /></details>`;
 }
 
 export function NewPage() {
@@ -110,7 +135,8 @@ export function NewPage() {
   const [busy, setBusy] = useState("");
   const [dragged, setDragged] = useState(false);
   const verdict = useVerdict(text);
-  const keys = useRef({ text: "", key: "" });
+  const [form, setForm] = useState(/** @type {GroupForm} */ ({ name: "", parallel: "", failFast: false }));
+  const keys = useRef({ text: "", key: "", group: "" });
   useEffect(() => { document.title = "New task · k8s-cli"; }, []);
   useEffect(() => {
     if (!from) return;
@@ -128,7 +154,8 @@ export function NewPage() {
   const drop = (/** @type {DragEvent} */ e) => { e.preventDefault(); setDragged(false); read(e.dataTransfer?.files[0]); };
   const submit = async () => {
     // The same text gets the same key, so that a second click submits nothing twice.
-    if (keys.current.text !== text + "\0" + grid) keys.current = { text: text + "\0" + grid, key: newKey() };
+    const same = JSON.stringify([text, grid, form]);
+    if (keys.current.text !== same) keys.current = { text: same, key: newKey(), group: form.name || newGroupName(text) };
     setBusy("Submits the task");
     try {
       if (!all.length) {
@@ -138,17 +165,18 @@ export function NewPage() {
         go("/ui/tasks/" + done.task_id);
         return;
       }
+      const query = { group: keys.current.group, max_parallel: form.parallel, fail_fast: form.failFast };
       for (let i = 0; i < all.length; i++) {
         setBusy(`Submitted ${i} of ${all.length} tasks`);
-        await submitFile(withEnvs(text, all[i]), `${keys.current.key}/${i + 1}`);
+        await submitFile(withEnvs(text, { ...all[i], SKYPILOT_JOB_RANK: String(i), SKYPILOT_NUM_JOBS: String(all.length) }), `${keys.current.key}/${i + 1}`, query);
       }
       toast(`Submitted ${plural(all.length, "task")}.`, "good");
       keys.current.text = "";
-      go("/ui/");
+      go(groupPage(query.group));
     } catch (err) { toast(`${busy || "The submission"}: ${/** @type {Error} */ (err).message}`, "bad"); }
     setBusy("");
   };
-  const ready = verdict?.ok && verdict.text === text && !parsed.error && all.length <= maxGrid && !tooLarge && !busy;
+  const ready = verdict?.ok && verdict.text === text && !parsed.error && !(all.length && groupProblem(form)) && all.length <= maxGrid && !tooLarge && !busy;
   const redacted = from && /redacted|\*\*\*/i.test(text) && /^secrets:/m.test(text);
   if (loading) return html`<div class="page"><${Loading} /></div>`;
   return html`<div class=${"page new-page" + (dragged ? " dragged" : "")} onDragOver=${(/** @type {Event} */ e) => { e.preventDefault(); setDragged(true); }} onDragLeave=${() => setDragged(false)} onDrop=${drop}>
@@ -158,7 +186,7 @@ export function NewPage() {
     ${error && html`<${Failure} error=${error} />`}
     ${redacted && html`<p class="note"><${Icon} name="warning" />The server does not return the values of secrets. Enter the values again.</p>`}
     <div class="new-columns"><div><${Editor} value=${text} onChange=${setText} findings=${verdict?.findings || []} /><p class="dim small" id="editor-help">Tab indents. Esc, then Tab leaves the field.${tooLarge ? html` <span class="warn-text">The file is larger than 128 KiB.</span>` : ""}</p>
-        <${Grid} grid=${grid} setGrid=${setGrid} parsed=${parsed} total=${all.length} />
+        <${Grid} grid=${grid} setGrid=${setGrid} parsed=${parsed} total=${all.length} form=${form} setForm=${setForm} />
         <p class="buttons left"><button class="button primary big" disabled=${!ready} onClick=${submit}>${busy || (all.length ? `Submit ${plural(all.length, "task")}` : "Submit the task")}</button></p></div>
       <div><section class="card verdict-card" aria-label="Verdict"><${Verdict} verdict=${verdict} pending=${!!text.trim() && verdict?.text !== text} /></section>
         ${verdict?.ok && verdict.objects.length > 0 && html`<details class="card"><summary><h2>Kubernetes objects</h2><span class="dim">${verdict.objects.map((/** @type {any} */ o) => o.kind).join(", ")}</span></summary><pre class="code" tabindex="0">${verdict.objects.map(toYAML).join("---\n")}</pre></details>`}</div></div></div>`;

@@ -3,7 +3,7 @@ import { html, useEffect } from "../html.js";
 import { get, server } from "../api.js";
 import { count, duration, number, plural } from "../format.js";
 import { Age, Failure, Loading, Notice, useData } from "../parts.js";
-import { queueReasons, sentence } from "../reasons.js";
+import { queueReasons, sentence, taskReasons } from "../reasons.js";
 import { scope } from "../scope.js";
 import { useStore } from "../store.js";
 import { useLive } from "./capacity.js";
@@ -55,10 +55,17 @@ export function QueuePage() {
         <tbody>${tasks.map((t) => html`<tr key=${t.task_id}><td class="right num"><b>${t.metadata.position ? count(t.metadata.position) : "–"}</b></td><td><a class="clip" href=${"/ui/tasks/" + t.task_id}>${t.name}</a> <code class="id">${t.task_id}</code></td>
           ${all && html`<td>${t.metadata.user}</td>`}<td><${Age} at=${Date.parse(t.created_at)} suffix=" ago" /></td><td>${t.metadata.message || sentence(t.metadata.reason || "") || t.metadata.reason}</td></tr>`)}</tbody></table></div>
         ${queued > tasks.length && html`<p class="dim">The oldest ${tasks.length} of ${plural(queued, "task")}. The server takes turns between users.</p>`}`}</section>
-    <section class="card"><h2>Wait for the cluster</h2>
-      ${waits.length === 0 ? html`<p class="dim">No task waits for the cluster.</p>` : html`<ul class="reasons">${waits.map((w) => html`<li key=${w.reason}><a href=${`/ui/?q=${encodeURIComponent("reason:" + w.reason)}&status=pending`}><b class="num">${count(w.tasks)}</b>
-        <span><span>${sentence(w.reason) || w.reason}</span><small><code>${w.reason}</code> · the oldest was submitted <${Age} at=${Date.parse(/** @type {TaskStatus} */ (w.oldest).created_at)} suffix=" ago" />${w.oldest?.metadata.message ? `: ${w.oldest.metadata.message}` : ""}</small></span></a></li>`)}</ul>`}</section>
+    <${Waits} title="Wait for the cluster" none="No task waits for the cluster." waits=${waits.filter((w) => !taskReasons.includes(w.reason))} />
+    <${Waits} title="Wait for other tasks" none="" waits=${waits.filter((w) => taskReasons.includes(w.reason))} />
     ${all && summary.by_user && html`<${Users} byUser=${summary.by_user} />`}</div>`;
+}
+
+/** @param {{title: string, none: string, waits: {reason: string, tasks: number, oldest?: TaskStatus}[]}} p */
+function Waits({ title, none, waits }) {
+  if (!waits.length && !none) return null;
+  return html`<section class="card"><h2>${title}</h2>
+      ${waits.length === 0 ? html`<p class="dim">${none}</p>` : html`<ul class="reasons">${waits.map((w) => html`<li key=${w.reason}><a href=${`/ui/?q=${encodeURIComponent("reason:" + w.reason)}&status=pending`}><b class="num">${count(w.tasks)}</b>
+        <span><span>${sentence(w.reason) || w.reason}</span><small><code>${w.reason}</code> · the oldest was submitted <${Age} at=${Date.parse(/** @type {TaskStatus} */ (w.oldest).created_at)} suffix=" ago" />${w.oldest?.metadata.message ? `: ${w.oldest.metadata.message}` : ""}</small></span></a></li>`)}</ul>`}</section>`;
 }
 
 /** @param {Summary["backlog"]} b */

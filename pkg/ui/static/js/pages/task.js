@@ -4,11 +4,13 @@ import { NotFound } from "../notfound.js";
 import { StopDialog, isActive } from "../actions.js";
 import { get, send, server, taskPath } from "../api.js";
 import { local, plural, precise, utc } from "../format.js";
+import { groupPage } from "../groups.js";
 import { useKeys } from "../keys.js";
 import { Stream, onEvents } from "../live.js";
 import { Age, Bar, Copy, Elapsed, Failure, Icon, Loading, Status, useData } from "../parts.js";
 import { go, place, setParams } from "../router.js";
 import { throttle, useStore } from "../store.js";
+import { After, Message, Ports, TimeLimit } from "../taskfacts.js";
 import { toYAML } from "../yaml.js";
 
 /** @typedef {import("../types").components["schemas"]["TaskStatus"]} Task */
@@ -54,7 +56,7 @@ function Why({ task }) {
   const title = task.status === "failed" ? "Why the task failed" : task.status === "pending" ? "Why the task waits" : task.status === "running" ? "What the task does" : "Reason";
   const node = m.nodes.find((n) => n.output);
   return html`<section class=${"card why-box " + tone} aria-label=${title}><h2>${title} <code class="reason">${m.reason}</code></h2>
-    ${m.message && html`<p class="why-message">${m.message}</p>`}
+    ${m.message && html`<p class="why-message"><${Message} reason=${m.reason} message=${m.message} /></p>`}
     ${m.hint && html`<p class="why-hint"><b>What to do:</b> ${m.hint}</p>`}
     ${m.position && html`<p>Position in the queue: <b class="num">${m.position}</b>. <a href="/ui/queue">Show the queue</a></p>`}
     ${node?.output && html`<details open><summary>Last lines of node ${node.rank}</summary><pre class="terminal">${node.output}</pre></details>`}
@@ -145,7 +147,7 @@ function Nodes({ task }) {
 function Events({ events }) {
   if (!events.length) return html`<p class="dim">The server has stored no events of this task.</p>`;
   return html`<ol class="events">${events.map((e, i) => html`<li key=${e.id || i}><time class="num" dateTime=${e.time} title=${utc(e.time)}>${local(e.time)}</time><${Status} status=${e.status} />
-    <span class="event-text">${e.type === "restart" && html`<b>restart</b> `}${e.message || ""} ${e.reason && html`<code>${e.reason}</code>`}${e.attempt?.output && html`<pre class="terminal">${e.attempt.output}</pre>`}</span></li>`)}</ol>`;
+    <span class="event-text">${e.type === "restart" && html`<b>restart</b> `}<${Message} reason=${e.reason} message=${e.message} /> ${e.reason && html`<code>${e.reason}</code>`}${e.attempt?.output && html`<pre class="terminal">${e.attempt.output}</pre>`}</span></li>`)}</ol>`;
 }
 
 /** @param {{load: (signal: AbortSignal) => Promise<string>, keys: any[], name: string}} p */
@@ -192,10 +194,11 @@ export function TaskPage({ id }) {
   return html`<div class="page task-page"><header class="task-head">
       <p class="crumbs"><a href="/ui/">Tasks</a></p>
       <div class="task-title"><h1 class="wrap-any">${task.name}</h1><${Status} status=${task.status} /></div>
-      <dl class="inline"><div><dt>ID</dt><dd><code>${task.task_id}</code></dd></div><div><dt>User</dt><dd>${m.user}${other ? html` <b class="tag">another user</b>` : ""}</dd></div><div><dt>Submitted</dt><dd><${Age} at=${Date.parse(task.created_at)} suffix=" ago" /></dd></div>
+      <dl class="inline"><div><dt>ID</dt><dd><code>${task.task_id}</code></dd></div><div><dt>User</dt><dd>${m.user}${other ? html` <b class="tag">another user</b>` : ""}</dd></div>${m.group && html`<div><dt>Group</dt><dd><a class="wrap-any" href=${groupPage(m.group, m.user)}>${m.group}</a></dd></div>`}<div><dt>Submitted</dt><dd><${Age} at=${Date.parse(task.created_at)} suffix=" ago" /></dd></div>
         ${starts.length > 0 && html`<div><dt>Duration</dt><dd><${Elapsed} from=${Math.min(...starts)} to=${isActive(task.status) ? undefined : Date.parse(task.updated_at)} /></dd></div>`}
         ${exits.length > 0 && html`<div><dt>Exit code</dt><dd class="num">${exits.join(", ")}</dd></div>`}
-        ${m.restarts && html`<div><dt>Restarts</dt><dd class="num">${m.restarts}${m.max_restarts ? ` of ${m.max_restarts}` : ""}</dd></div>`}</dl>
+        ${m.restarts && html`<div><dt>Restarts</dt><dd class="num">${m.restarts}${m.max_restarts ? ` of ${m.max_restarts}` : ""}</dd></div>`}
+        <${TimeLimit} task=${task} /></dl>
       <div class="actions"><a class="button primary" href=${`/ui/tasks/${id}/logs`}><${Icon} name="log" />Log</a>
         <button class="button danger" disabled=${!isActive(task.status)} onClick=${() => setStopping(true)}><${Icon} name="stop" />Stop</button>
         <a class="button" href=${"/ui/new?from=" + id}><${Icon} name="again" />Run again</a>
@@ -203,7 +206,7 @@ export function TaskPage({ id }) {
     ${error && html`<p class="field-error" role="alert"><${Icon} name="warning" />${error.message} The page shows the last data.</p>`}
     <div class="tabs" role="tablist" aria-label="Parts of the task">${tabs.map(([key, label]) => html`<button key=${key} class="tab" role="tab" id=${"tab-" + key} aria-selected=${tab === key ? "true" : "false"} aria-controls="panel" onClick=${() => setParams({ tab: key === "overview" ? "" : key })}>${label}</button>`)}</div>
     <div class="panel" id="panel" role="tabpanel" aria-labelledby=${"tab-" + tab} ref=${panel}>
-      ${tab === "overview" && html`<${Why} task=${task} /><${Timeline} task=${task} events=${events} /><${Nodes} task=${task} />`}
+      ${tab === "overview" && html`<${Why} task=${task} /><${After} task=${task} events=${events} /><${Timeline} task=${task} events=${events} /><${Nodes} task=${task} /><${Ports} task=${task} />`}
       ${tab === "events" && html`<section class="card"><${Events} events=${events} /></section>`}
       ${tab === "spec" && html`<${Document} key="spec" name=${id + ".yaml"} keys=${[id]} load=${(/** @type {AbortSignal} */ s) => spec(id, s).then(toYAML)} />`}
       ${tab === "objects" && html`<${Document} key="objects" name=${id + "-objects.yaml"} keys=${[id]} load=${(/** @type {AbortSignal} */ s) => objects(id, s)} />`}

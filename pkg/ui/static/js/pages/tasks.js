@@ -3,6 +3,7 @@ import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html
 import { StopDialog, isActive } from "../actions.js";
 import { get, server } from "../api.js";
 import { count, plural } from "../format.js";
+import { groupPage } from "../groups.js";
 import { useKeys } from "../keys.js";
 import { onEvents } from "../live.js";
 import { Age, Elapsed, Failure, Icon, Loading, Notice, Status, announce, toast } from "../parts.js";
@@ -24,6 +25,7 @@ const columns = [
   { id: "status", label: "Status", width: "7.25rem", sort: "status", always: true, cell: (r) => html`<${Status} status=${r.status} />` },
   { id: "name", label: "Name", width: "minmax(9rem, 1.6fr)", sort: "name", always: true, cell: (r) => html`<a class="task-name clip" href=${"/ui/tasks/" + r.id} tabindex="-1" title=${r.name}>${r.name}</a>` },
   { id: "id", label: "ID", width: "6.2rem", cell: (r) => html`<code class="id">${r.id}</code>` },
+  { id: "group", label: "Group", width: "minmax(5rem, .7fr)", cell: (r) => r.group && html`<a class="clip" href=${groupPage(r.group, r.user)} tabindex="-1" title=${r.group}>${r.group}</a>` },
   { id: "user", label: "User", width: "minmax(6rem, .8fr)", cell: (r) => html`<span class="clip" title=${r.user}>${r.user}</span>` },
   { id: "age", label: "Submitted", width: "6rem", sort: "created", cell: (r) => html`<${Age} at=${r.created * 1000} suffix=" ago" />` },
   { id: "duration", label: "Duration", width: "6rem", sort: "started", cell: (r) => (r.started ? html`<${Elapsed} from=${r.started * 1000} to=${r.ended ? r.ended * 1000 : undefined} />` : html`<span class="none">–</span>`) },
@@ -56,22 +58,26 @@ function storedColumns() {
 /** Lists that were shown, by address, so that Back shows the same rows at the same position. @type {Map<string, {list: TaskList, top: number, at: number}>} */
 const kept = new Map();
 
-/** @param {string} search @param {boolean} all */
-function listParams(search, all) {
+/** @typedef {{name: string, user: string, counts: Record<string, number>, head: any}} Group the group whose tasks the page shows, and what the page shows above them; user is the owner if it is another user */
+
+/** @param {string} search @param {boolean} all @param {Group} [group] */
+function listParams(search, all, group) {
   const p = new URLSearchParams(search);
   const q = parse(p.get("q") || "");
   const params = /** @type {Record<string, any>} */ ({ ...q.params, sort: p.get("sort") || "-created" });
   if (p.get("status")) params.status = p.get("status");
-  if (all && !params.user) params.all_users = true;
+  if (group) Object.assign(params, { group: group.name }, group.user && { user: group.user });
+  else if (all && !params.user) params.all_users = true;
   return { params, q, text: p.get("q") || "", status: p.get("status") || "", sort: params.sort };
 }
 
-/** The numbers on the tabs: those of the summary, or with a search those of the search. @param {Record<string, any>} params @param {boolean} searching @param {boolean} all */
-function useCounts(params, searching, all) {
+/** The numbers on the tabs: those of the summary, or with a search those of the search. @param {Record<string, any>} params @param {boolean} searching @param {boolean} all @param {boolean} skip */
+function useCounts(params, searching, all, skip) {
   const [counts, setCounts] = useState(/** @type {Record<string, number> | null} */ (null));
   const key = JSON.stringify({ ...params, status: "", sort: "" }) + all;
   useEffect(() => {
     setCounts((c) => (c && c.key === /** @type {any} */ (key) ? c : null));
+    if (skip) return;
     const abort = new AbortController();
     const read = async () => {
       try {
@@ -84,7 +90,7 @@ function useCounts(params, searching, all) {
     const end = onEvents({ onEvents: (events) => { if (events.some((e) => e.kind === "task" && e.type === "phase")) soon(); }, onReset: soon });
     const timer = setInterval(() => { if (!document.hidden) soon(); }, 10_000);
     return () => { abort.abort(); soon.cancel(); end(); clearInterval(timer); };
-  }, [key]);
+  }, [key, skip]);
   return counts;
 }
 
@@ -156,7 +162,7 @@ function SearchBox({ text, error, id, inputRef, onDown }) {
     if (e.key === "ArrowDown") { e.preventDefault(); onDown(); }
   };
   return html`<div class="search"><${Icon} name="search" />
-    <input ref=${inputRef} type="search" aria-label="Search tasks" placeholder="Search: name, id, user:, label:, reason:, since:2d" value=${value} spellcheck="false" autocomplete="off" maxLength="500"
+    <input ref=${inputRef} type="search" aria-label="Search tasks" placeholder="Search: name, id, group:, label:, reason:, since:2d" value=${value} spellcheck="false" autocomplete="off" maxLength="500"
       aria-invalid=${error ? "true" : undefined} aria-describedby=${error ? "search-error" : undefined} onInput=${type} onKeyDown=${key} /><kbd class="wide-only">/</kbd></div>`;
 }
 
@@ -174,24 +180,26 @@ function Tabs({ counts, status }) {
   return html`<div class="tabs" role="group" aria-label="Status">${tab("", "All")}${phases.map((p) => tab(p, p[0].toUpperCase() + p.slice(1)))}</div>`;
 }
 
-/** @param {{searching: boolean, status: string}} p */
-function Empty({ searching, status }) {
+/** @param {{searching: boolean, status: string, group?: Group}} p */
+function Empty({ searching, status, group }) {
   if (searching || status) {
     return html`<${Notice} title="No task matches" icon="search"><p>${searching ? "No task matches this search." : `No task is ${status}.`}</p>
-      <p><a class="button" href="/ui/">Show all tasks</a></p><//>`;
+      <p><a class="button" href=${group ? groupPage(group.name, group.user) : "/ui/"}>${group ? "Show all tasks of the group" : "Show all tasks"}</a></p><//>`;
   }
   return html`<${Notice} title="No tasks yet" icon="tasks"><p>Submit a task file here, or from a terminal:</p>
     <pre class="terminal">k8s-cli jobs submit task.yaml</pre><p><a class="button primary" href="/ui/new"><${Icon} name="plus" />New task</a></p><//>`;
 }
 
-export function TasksPage() {
+/** @param {{group?: Group}} p */
+export function TasksPage({ group }) {
   const { search } = useStore(place), { all: wanted } = useStore(scope), state = useStore(server);
   const mayAll = !!(state.session?.all_users || state.session?.admin);
   const all = wanted && mayAll;
-  const { params, q, text, status, sort } = listParams(search, all);
+  const { params, q, text, status, sort } = listParams(search, all, group);
   const key = JSON.stringify(params);
   const list = useTaskList(key, params, !!q.error);
-  const counts = useCounts(params, !!text && !q.error, all);
+  const searching = !!text && !q.error;
+  const found = useCounts(params, searching, all, !!group && !searching), counts = group && !searching ? group.counts : found;
   const [chosen, setChosen] = useState(storedColumns);
   const [selected, setSelected] = useState(/** @type {Map<string, Row>} */ (new Map()));
   const [cursor, setCursor] = useState(-1);
@@ -210,7 +218,7 @@ export function TasksPage() {
     middle.addEventListener("change", resized);
     return () => { narrow.removeEventListener("change", change); middle.removeEventListener("change", resized); };
   }, []);
-  useEffect(() => { document.title = "Tasks · k8s-cli"; }, []);
+  useEffect(() => { if (!group) document.title = "Tasks · k8s-cli"; }, []);
   // Back returns to the same rows at the same position.
   useEffect(() => {
     setCursor(-1);
@@ -293,13 +301,14 @@ export function TasksPage() {
     } catch (err) { toast(/** @type {Error} */ (err).message, "bad"); }
   };
 
-  const shown = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || all) && !(isMiddle && (c.id === "id" || c.id === "resources"))));
+  const shown = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || (all && !group)) && (c.id !== "group" || (list?.grouped && !group)) && !(isMiddle && (c.id === "id" || c.id === "resources" || (c.id === "group" && !narrow.matches)))));
   const template = "2.25rem " + shown.map((c) => c.width).join(" ");
   const row = (/** @type {number} */ i) => html`<${TaskRow} key=${i} index=${i} row=${list?.row(i)} columns=${shown} selected=${selected} isCursor=${i === cursor} onPick=${pick} height=${height} />`;
-  return html`<div class="page tasks-page">
+  return html`<div class=${"page tasks-page" + (group ? " group-page" : "")}>
+    ${group?.head}
     <header class="page-head">
-      <h1>Tasks</h1>
-      ${mayAll && html`<div class="segments" role="group" aria-label="Whose tasks"><button aria-pressed=${all ? "false" : "true"} onClick=${() => showAll(false)}>Mine</button><button aria-pressed=${all ? "true" : "false"} onClick=${() => showAll(true)}>All users</button></div>`}
+      ${group ? html`<h2 class="offscreen">Tasks of the group</h2>` : html`<h1>Tasks</h1>`}
+      ${mayAll && !group && html`<div class="segments" role="group" aria-label="Whose tasks"><button aria-pressed=${all ? "false" : "true"} onClick=${() => showAll(false)}>Mine</button><button aria-pressed=${all ? "true" : "false"} onClick=${() => showAll(true)}>All users</button></div>`}
       <${SearchBox} text=${text} error=${q.error} id=${q.id} inputRef=${searchRef} onDown=${() => move(0)} />
       <${ColumnChooser} chosen=${chosen} onChange=${(/** @type {string[]} */ ids) => { setChosen(ids); try { localStorage.setItem("columns", JSON.stringify(ids)); } catch { /* not stored */ } }} />
     </header>
@@ -315,7 +324,7 @@ export function TasksPage() {
       </div>
       ${list && list.error && list.total < 0 ? html`<${Failure} error=${list.error} retry=${() => list.loadFirst()} />` : null}
       ${list && !list.error && list.total < 0 && html`<${Loading} lines=${12} />`}
-      ${list && list.total >= 0 && list.length === 0 && html`<${Empty} searching=${!!text} status=${status} />`}
+      ${list && list.total >= 0 && list.length === 0 && html`<${Empty} searching=${!!text} status=${status} group=${group} />`}
       ${list && list.total > 0 && html`<p class="table-foot"><span>${list.total === list.length ? plural(list.length, "task") : `${plural(list.total, "task")} now, ${count(list.length)} in the list`}</span>
         <span class="live"><${Live} stream=${state.stream} /></span></p>`}
     </div>
