@@ -23,5 +23,8 @@ func (p *parts) runLeader(ctx context.Context) error {
 	if p.config.keepLogs > 0 {
 		g.Go(func() error { return p.archiver.Run(ctx) })
 	}
+	if p.notifies() {
+		g.Go(func() error { return p.notifier.Run(ctx) })
+	}
 	return g.Wait()
 }

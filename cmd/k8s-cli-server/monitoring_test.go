@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/api"
 	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/notify"
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/submit"
@@ -28,7 +29,7 @@ var metricName = regexp.MustCompile(`fqName: "([^"]+)"`)
 func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
 	parts := []prometheus.Collector{
-		(&queue.Log{}).Metrics(), (&events.Stream{}).Metrics(), (&cache.Informers{}).Metrics(), (&submit.Controller{}).Metrics(), (&api.Server{}).Metrics(), &health{},
+		(&queue.Log{}).Metrics(), (&events.Stream{}).Metrics(), (&cache.Informers{}).Metrics(), (&submit.Controller{}).Metrics(), (&api.Server{}).Metrics(), (&notify.Notifier{}).Metrics(), &health{},
 		newKubernetesMetrics(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
 	names := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
+	"k8s-cli/pkg/notify"
 	"k8s-cli/pkg/release"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/status"
@@ -37,6 +38,7 @@ type parts struct {
 	optional   *cache.OptionalInformers
 	archiver   *logs.Archiver
 	controller *submit.Controller
+	notifier   *notify.Notifier
 	health     *health
 	server     *api.Server
 	metrics    http.Handler // of all parts
@@ -62,13 +64,16 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	if err != nil {
 		return nil, err
 	}
+	if p.notifier, err = p.newNotifier(); err != nil {
+		return nil, err
+	}
 	p.sessions = newSessions(c, deps, p.store, who)
 	pods, err := p.pods()
 	if err != nil {
 		return nil, err
 	}
 	p.server = p.newServer(tailer, pods, who, pages, tracer)
-	return p, register(counted, deps.log.Metrics(), deps.events.Metrics(), p.informers.Metrics(), p.controller.Metrics(), p.health, calls, p.server.Metrics())
+	return p, register(counted, deps.log.Metrics(), deps.events.Metrics(), p.informers.Metrics(), p.controller.Metrics(), p.notifier.Metrics(), p.health, calls, p.server.Metrics())
 }
 
 // newStore returns an empty store with the limits and claims of the configuration.
@@ -138,6 +143,7 @@ func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Auth
 		Uploads: api.Uploads{
 			Store: p.deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: p.deps.tokenVerifier(),
 		},
+		NotifySecret:  p.notifySecret(),
 		Login:         c.identity.login(),
 		Version:       release.Read().Version,
 		Hosts:         c.identity.allowedHosts(),

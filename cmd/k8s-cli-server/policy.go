@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/policy"
 )
 
@@ -14,6 +15,7 @@ type policyConfig struct {
 	tasks         policy.Tasks
 	literalClaims string
 	reserved      []string
+	notifyHosts   []string
 }
 
 func (c *policyConfig) define(f *pflag.FlagSet) {
@@ -26,6 +28,7 @@ func (c *policyConfig) define(f *pflag.FlagSet) {
 	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "Secrets in --namespace with which tasks may pull images, separated by commas")
 	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "taints of control planes and of cordoned nodes that tasks may tolerate: keys and prefixes, as for --allowed-annotations; "+policy.AnyTaint+" allows every toleration, also a toleration without a key")
 	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "claims that tasks may mount by name although no user owns the claims: all, labelled (claims with the label "+task.LabelShared+"=true) or off")
+	f.StringSliceVar(&c.notifyHosts, "notify-hosts", nil, "hosts to which the server may send notifications of tasks, separated by commas: HOST, *.DOMAIN or an IP address, each with an optional port; the prefix private: allows private addresses; without hosts, the server sends no notifications")
 	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "PersistentVolumeClaims that no task may mount, separated by commas")
 }
 
@@ -54,6 +57,10 @@ func (c *policyConfig) check() error {
 				return usagef("--%s: %w", list.flag, err)
 			}
 		}
+	}
+	var err error
+	if c.tasks.Callbacks, err = callback.ParseHosts(c.notifyHosts); err != nil {
+		return usagef("--notify-hosts: %w", err)
 	}
 	return nil
 }

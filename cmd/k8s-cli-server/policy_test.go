@@ -49,7 +49,7 @@ func TestPolicyFlagsThatMakeNoSense(t *testing.T) {
 	for _, arg := range []string{
 		"--allowed-annotations=a b", "--allowed-annotations=*", "--allowed-annotations=app.kubernetes.io/", "--allowed-labels=skypilot-owner", "--allowed-labels=example.com/*",
 		"--allowed-priority-classes=system-node-critical", "--allowed-priority-classes=*", "--allowed-runtime-classes=A", "--allowed-schedulers=a b", "--allowed-pull-secrets=a/b",
-		"--allowed-tolerations=a b", "--literal-claims=some", "--reserved-claims=A",
+		"--allowed-tolerations=a b", "--literal-claims=some", "--reserved-claims=A", "--notify-hosts=https://a",
 	} {
 		flag, value, _ := strings.Cut(arg, "=")
 		if _, err := parse(nil, arg); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), flag+": ") || !strings.Contains(err.Error(), value) {

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 )
@@ -58,6 +59,7 @@ func newFakeServer() *fakeServer {
 		"GET /volumes/{id}":     f.volume,
 		"DELETE /volumes/{id}":  f.delete,
 		"GET /capacity":         f.capacity,
+		"GET /notify/secret":    func(*http.Request) (any, error) { return callback.Secret{Secret: "whsec_c2VjcmV0"}, nil },
 		"GET /groups":           f.listGroups,
 		"GET /groups/{group}":   f.group,
 	} {

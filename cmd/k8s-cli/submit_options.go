@@ -12,6 +12,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/dotenv"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/taskfile"
 )
@@ -34,8 +35,10 @@ type submitOptions struct {
 	maxParallel int      // 0 for no limit
 	failFast    bool
 
-	cpus, memory, gpus, image, timeout string // empty keeps the value in the file, taskfile.None removes it
+	cpus, memory, gpus, image, timeout, notify string // empty keeps the value in the file, taskfile.None removes it
 }
+
+const envNotify = "K8S_CLI_NOTIFY"
 
 const secretUsage = "secret of the task, `NAME=VALUE`; NAME alone takes the value from your environment and keeps it out of the process list; repeatable"
 
@@ -50,6 +53,7 @@ func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags.StringVar(&o.gpus, "gpus", "", "GPUs of each node, for example H100:8 or 2, or none; overrides "+whose)
 	flags.StringVar(&o.image, "image-id", "", "container image, or none for the default image; overrides "+whose)
 	flags.StringVar(&o.timeout, "timeout", "", "`duration` after which the server ends a running task, for example 2h or 1h30m, or none; overrides "+whose)
+	flags.StringVar(&o.notify, "notify", "", "`URL` to which the server sends the phase changes of the tasks, or none; overrides "+whose+"; the default is the variable "+envNotify)
 	o.valueFlags(cmd)
 	neverAsks(cmd)
 	flags.SetNormalizeFunc(skyNames)
@@ -105,6 +109,9 @@ func (o submitOptions) check(files []string, given *pflag.FlagSet) error {
 			return exit.Usagef("--secret must have the form NAME=VALUE")
 		}
 	}
+	if o.notify != "" && o.notify != taskfile.None && !callback.IsURL(o.notify) {
+		return exit.Usagef("--notify: the value is not a URL; use the form https://HOST/PATH")
+	}
 	if err := o.checkResources(); err != nil {
 		return err
 	}
@@ -140,7 +147,10 @@ func (o submitOptions) checkResources() error {
 // overrides returns the values that replace the values in every file. It takes the values
 // of variables without a value from lookup.
 func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.Overrides, error) {
-	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes, CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image, MaxDuration: o.timeout}
+	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes, CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image, MaxDuration: o.timeout, EventCallback: o.notify}
+	if o.notify == "" {
+		all.EventCallback, _ = lookup(envNotify)
+	}
 	var err error
 	if all.Envs, err = values(lookup, "--env", o.envFiles, o.envs); err != nil {
 		return all, err

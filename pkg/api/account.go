@@ -6,6 +6,7 @@ import (
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/policy"
 )
 
@@ -16,6 +17,8 @@ type accountHandler struct {
 	taskLimits policy.Limits
 	limits     *userlimits.Limits
 	logs       *slots.Pool
+
+	notifySecret func(user string) string // nil if the server sends no notifications
 }
 
 // login serves GET /auth: the authentication method of the server.
@@ -45,4 +48,13 @@ func (h *accountHandler) whoami(c *fiber.Ctx) error {
 		answer.By = "header"
 	}
 	return c.JSON(answer)
+}
+
+// showNotifySecret serves GET /notify/secret: the secret with which the user verifies the
+// signatures of notifications.
+func (h *accountHandler) showNotifySecret(c *fiber.Ctx, user string) error {
+	if h.notifySecret == nil {
+		return callback.ErrDisabled
+	}
+	return c.JSON(callback.Secret{Secret: h.notifySecret(user)})
 }

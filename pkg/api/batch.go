@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -90,7 +91,7 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 		return err
 	}
 	defer slot.Release()
-	from := origin{user: user, key: key, group: group}
+	from := origin{user: user, key: key, group: group, notify: c.Query(callback.Param)}
 	if atomic {
 		return h.submitTogether(c, from, texts)
 	}

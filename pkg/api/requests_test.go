@@ -58,7 +58,7 @@ func TestIdentityOfTheCaller(t *testing.T) {
 func TestEveryRouteAuthenticates(t *testing.T) {
 	s := serve(t, &fake{})
 	for _, route := range []string{
-		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs", "GET /tasks/a/exec", "GET /tasks/a/port-forward", "GET /summary", "GET /capacity", "GET /groups", "GET /groups/g",
+		"POST /tasks/submit", "POST /tasks/stop", "POST /tasks/a/stop", "GET /tasks", "GET /tasks/a", "GET /tasks/a/spec", "GET /tasks/a/logs", "GET /tasks/a/exec", "GET /tasks/a/port-forward", "GET /summary", "GET /capacity", "GET /groups", "GET /groups/g", "GET /notify/secret",
 		"POST /volumes/create", "GET /volumes", "GET /volumes/v", "DELETE /volumes/v",
 	} {
 		method, path, _ := strings.Cut(route, " ")

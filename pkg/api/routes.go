@@ -8,6 +8,7 @@ import (
 	"k8s-cli/pkg/api/openapi"
 	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/ui"
 )
 
@@ -44,9 +45,10 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.addPages(c.Pages)
 	s.app.Get("/healthz", alive)
 	s.app.Get("/readyz", readiness(health))
-	account := &accountHandler{callers: who, method: c.Login, taskLimits: c.Limits, limits: limits, logs: s.slots.logs}
+	account := &accountHandler{callers: who, method: c.Login, taskLimits: c.Limits, limits: limits, logs: s.slots.logs, notifySecret: c.NotifySecret}
 	s.app.Get("/auth", account.login)
 	s.app.Get("/whoami", account.whoami)
+	s.app.Get(callback.SecretPath, who.authenticated(account.showNotifySecret))
 	s.addSessions(who, audit)
 	s.app.Get("/metrics", exposition(c.Metrics))
 	documents := openapi.New(c.Version, c.Login)

@@ -86,6 +86,10 @@ type Config struct {
 
 	Uploads Uploads
 
+	// NotifySecret returns the secret that signs the notifications of a user; nil means that
+	// the server sends none.
+	NotifySecret func(user string) string
+
 	Pods          streams.Pods   // of tasks, for sessions; nil disables sessions
 	SessionLimits streams.Limits // of one session
 

@@ -38,6 +38,7 @@ type origin struct {
 	user, key       string
 	group           group.Membership
 	after, afterAny []string // ids or keys of the tasks that must complete or end first
+	notify          string   // URL that gets the phase changes, if the task names none
 	together        bool     // the caller reserves the submission, see submitTogether
 }
 
@@ -70,6 +71,7 @@ func (s *submission) accepted(v task.Result) task.Submitted {
 // prepare makes all checks that do not need the log. Unless from is together with others, the
 // task counts against the limits of the user until the caller calls release.
 func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submission, error) {
+	t.EventCallback = cmp.Or(t.EventCallback, from.notify)
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
 	}

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
@@ -46,6 +48,7 @@ func (h *taskHandler) submitTask(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	t.EventCallback = cmp.Or(c.Query(callback.Param), t.EventCallback)
 	answer, err := h.submitter.submit(c.UserContext(), origin{user: user, key: key, group: group, after: after, afterAny: afterAny}, t, warnings)
 	if err != nil {
 		return err

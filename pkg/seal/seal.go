@@ -25,6 +25,7 @@ type Sealer struct {
 	aead           cipher.AEAD
 	fingerprintKey []byte // key of fingerprint
 	tokenKey       []byte // key of UploadToken
+	notifyKey      []byte // key of NotifySecret
 	cookies        cipher.AEAD
 }
 
@@ -45,6 +46,10 @@ func New(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
+	notify, err := hkdf.Key(sha256.New, key, nil, "k8s-cli notifications: secrets", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
 	cookie, err := hkdf.Key(sha256.New, key, nil, "k8s-cli sessions: cookies", 32)
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
@@ -57,7 +62,7 @@ func New(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sealer{aead, mark, token, cookies}, nil
+	return &Sealer{aead, mark, token, notify, cookies}, nil
 }
 
 func newCipher(key []byte) (cipher.AEAD, error) {
@@ -120,6 +125,14 @@ func (s *Sealer) UploadToken(id string) string {
 // VerifyToken reports whether token is the upload token of the task, in constant time.
 func (s *Sealer) VerifyToken(id, token string) bool {
 	return hmac.Equal([]byte(s.UploadToken(id)), []byte(token))
+}
+
+// NotifySecret returns the secret with which the notifications of a user are signed. It is the
+// same on all pods, and has no other use.
+func (s *Sealer) NotifySecret(user string) []byte {
+	mac := hmac.New(sha256.New, s.notifyKey)
+	mac.Write([]byte(user))
+	return mac.Sum(nil)
 }
 
 // SealCookie encrypts the value of a cookie. The result opens only with the same purpose.

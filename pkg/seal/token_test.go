@@ -1,6 +1,8 @@
 package seal
 
 import (
+	"bytes"
+	"encoding/hex"
 	"strings"
 	"testing"
 )
@@ -27,5 +29,27 @@ func TestTokens(t *testing.T) {
 		if admitted {
 			t.Errorf("it is admitted %s", name)
 		}
+	}
+}
+
+// The secrets of notifications differ for each user and each key, and from all other secrets.
+func TestNotifySecrets(t *testing.T) {
+	one, err := New(bytes.Repeat([]byte{1}, MinKeyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := New(bytes.Repeat([]byte{2}, MinKeyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{one.UploadToken("ann"): true}
+	for _, secret := range [][]byte{one.NotifySecret("ann"), one.NotifySecret("bob"), one.NotifySecret(""), other.NotifySecret("ann")} {
+		if seen[hex.EncodeToString(secret)] || len(secret) != 32 {
+			t.Errorf("secret %x", secret)
+		}
+		seen[hex.EncodeToString(secret)] = true
+	}
+	if !bytes.Equal(one.NotifySecret("ann"), one.NotifySecret("ann")) {
+		t.Error("the secret of a user changes")
 	}
 }

@@ -34,6 +34,8 @@ type Spec struct {
 	// Longest time from the first start of a container to the end of the task: "90s", "2h",
 	// "1d". Empty means no limit.
 	MaxDuration string `json:"max_duration,omitempty"`
+	// URL that gets the phase changes of the task; see package callback
+	EventCallback string `json:"event_callback,omitempty"`
 
 	Setup string `json:"setup,omitempty"` // runs first; run starts only if setup succeeds
 	Run   string `json:"run,omitempty"`

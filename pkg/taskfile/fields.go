@@ -42,12 +42,12 @@ func taskFields(t *task.Spec) schema {
 		"config":            group(mappingOf(configFields(&t.Config.Kubernetes))),
 		"ephemeral_volumes": honoured(ephemerals(&t.Ephemeral), "the same as volumes with a size", "`path: {size, storage_class, access_mode, labels}`; usually written by programs"),
 		"max_duration":      honoured(checked(text(&t.MaxDuration), func() error { _, err := t.TimeLimit(); return err }), "the longest time that the task runs, from the first start of a container, restarts included; then the server ends the task as failed, with the reason `DeadlineExceeded`", "`90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`"),
+		"event_callback":    honoured(eventCallback(&t.EventCallback), "an https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command, as in SkyPilot, gets a warning and is not called", "`https://hooks.example.com/k8s-cli`"),
 		"setup":             honoured(text(&t.Setup), "a script, run by bash if the image has bash, otherwise by sh"),
 		"run":               honoured(text(&t.Run), "a script that starts if setup succeeded", "setup or run is required"),
 
 		"inputs":              ignored(mappingOfAny, "not used; the server runs on one cluster and needs no cost estimate"),
 		"outputs":             ignored(mappingOfAny, "not used; the server runs on one cluster and needs no cost estimate"),
-		"event_callback":      ignored(someText, "not called"),
 		"api_server_access":   ignored(truthOf(new(bool)), "not used; the container gets no credentials for the API server"),
 		"service":             ignored(anything, notLaunched),
 		"pool":                ignored(anything, notLaunched),

@@ -86,6 +86,7 @@ var forms = []form{
 	{"inputs", "inputs: {s3://a: 10}", Warning},
 	{"outputs", "outputs: {s3://a: 10}", Warning},
 	{"event_callback", "event_callback: echo", Warning},
+	{"event_callback", "event_callback: https://hooks.example.com/x", Honoured},
 	{"file_mounts_mapping", "file_mounts_mapping: {a: b}", Warning},
 	{"volume_mounts", "volume_mounts: [{a: b}]", Refused},
 	{"_metadata", "_metadata: {a: b}", Warning},

@@ -20,7 +20,7 @@ type Overrides struct {
 	Envs     map[string]string // added to the file's envs, or in place of them; may give a value to a variable that requires one
 	Secrets  map[string]string // the same for the file's secrets
 
-	MaxDuration string // None removes the value of the file
+	MaxDuration, EventCallback string // None removes the value of the file
 
 	// Resources of every alternative; empty keeps the values of the file, None removes them.
 	CPUs, Memory, Accelerators, ImageID string
@@ -33,6 +33,7 @@ func (o Overrides) Override(t *task.Spec) {
 	t.NumNodes = cmp.Or(o.NumNodes, t.NumNodes)
 	t.Envs, t.Secrets = withChanges(t.Envs, o.Envs), withChanges(t.Secrets, o.Secrets)
 	override(&t.MaxDuration, o.MaxDuration)
+	override(&t.EventCallback, o.EventCallback)
 	o.applyResources(&t.Resources)
 }
 

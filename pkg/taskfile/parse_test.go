@@ -208,7 +208,7 @@ func TestWarnings(t *testing.T) {
 		{"a stop after a time", "resources: {autostop: 10h}", []string{"resources.autostop: not used; a task ends when its scripts end"}},
 		{"several, in the order of the file", "api_server_access: true\nevent_callback: x\noutputs: {a: 1}", []string{
 			"api_server_access: not used; the container gets no credentials for the API server",
-			"event_callback: not called",
+			"event_callback: not called, because the value is not an https URL; the server runs no commands of users",
 			"outputs: not used; the server runs on one cluster and needs no cost estimate",
 		}},
 	} {

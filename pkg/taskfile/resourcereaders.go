@@ -124,13 +124,11 @@ func imageOfRegions(to *string) reader {
 // warns about other values.
 func infra(w *decoder, n *node) error {
 	var where string
-	if err := text(&where)(w, n); err != nil {
-		return err
-	}
+	err := text(&where)(w, n)
 	if elsewhere(where) {
 		w.warn("not used; tasks run on the server's cluster")
 	}
-	return nil
+	return err
 }
 
 // elsewhere reports whether infra or cloud names something other than the cluster of the

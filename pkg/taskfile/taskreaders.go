@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 )
 
 // Readers of the fields of a task that have several forms.
@@ -24,6 +25,18 @@ func git(to *task.Git) reader {
 		err := w.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
 		if err == nil && to.URL == "" && n.isSet() {
 			return w.wrong("must have the url of a git repository")
+		}
+		return err
+	}
+}
+
+// eventCallback stores a URL, and warns about a shell command.
+func eventCallback(to *string) reader {
+	return func(w *decoder, n *node) error {
+		err := text(to)(w, n)
+		if *to != "" && !callback.IsURL(*to) {
+			*to = ""
+			w.warn("not called, because the value is not an https URL; the server runs no commands of users")
 		}
 		return err
 	}

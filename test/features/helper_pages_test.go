@@ -70,6 +70,9 @@ var exceptions = map[string]exception{
 	// docs/exec.md
 	"k8s-cli jobs port-forward mqp6bsu4 8888": {until: "Forwarding "},
 
+	// docs/notifications.md
+	"k8s-cli jobs notify-secret": {elsewhere: "prints a secret of its own for each server: cmd/k8s-cli/testdata/script/notify.txtar"},
+
 	// docs/development.md
 	"go test ./pkg/cache/state -run 'TestKeys$'":                       {elsewhere: reasonTest},
 	"go test -race -count=10 ./pkg/queue -run TestAppendReturns":       {elsewhere: reasonTest},

@@ -39,6 +39,9 @@ var uncovered = map[string]string{
 	"pkg/queue/events/stream.go open":                "as openLogStream",
 	"pkg/queue/events/publisher.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
 
+	"pkg/queue/checkpoint/checkpoint.go open":  "as openLogStream",
+	"pkg/queue/checkpoint/checkpoint.go Store": "stores how far notifications were sent; what is not stored, the next leader sends again",
+
 	"pkg/queue/blob/store.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 
 	"pkg/queue/blob/chunks.go sendChunk": "stores a part of an object that nobody finds before sendInfo; a part that stays is swept",

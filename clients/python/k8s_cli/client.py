@@ -45,6 +45,7 @@ class Client(Operations):
         key: str = "",
         max_parallel: int = 0,
         fail_fast: bool = False,
+        notify: str = "",
         **fields: Any,
     ) -> Job:
         """Submits a task, and uploads the local files that the task names.
@@ -53,10 +54,11 @@ class Client(Operations):
         for Task. The task starts after the tasks in after have completed and the tasks in after_any have ended. When
         submit returns, the server has stored the task. A repeated submission with the same key has no effect and
         returns the same job. With max_parallel, the task waits while so many tasks of its group are active. With
-        fail_fast, a failure of the task stops the other tasks of its group.
+        fail_fast, a failure of the task stops the other tasks of its group. The server sends the phase changes of the
+        task to the URL notify, in place of the event_callback of the task.
         """
         query = query_of(group=group, after=names(after), after_any=names(after_any))
-        query += query_of(max_parallel=max_parallel or None, fail_fast=fail_fast)
+        query += query_of(max_parallel=max_parallel or None, fail_fast=fail_fast, notify=notify)
         return self._submit(Task.of(task, fields), group, query, key or _retry.new_key())
 
     def submit_all(

@@ -367,6 +367,13 @@ class Whoami:
 
 
 @dataclass(frozen=True)
+class NotifySecret:
+    """The secret that signs the notifications of the user."""
+
+    secret: str
+
+
+@dataclass(frozen=True)
 class LoginMethod:
     """How users authenticate to the server."""
 

@@ -302,6 +302,11 @@ class Operations(Requests):
         """Returns the user that the server identified, with limits and usage."""
         return self.fetch(models.Whoami, "/whoami")
 
+    def notify_secret(self) -> str:
+        """Returns the secret with which the user verifies the signatures of notifications (Standard Webhooks)."""
+        got = self.fetch(models.NotifySecret, "/notify/secret")
+        return got.secret
+
     def limits(self) -> models.Limits:
         """Returns the limits of the user."""
         who = self.whoami()

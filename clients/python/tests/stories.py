@@ -370,6 +370,17 @@ async def limits_of_a_group(s):
     await refused(errors.Invalid, lambda: c.submit(run="true", max_parallel=2))
 
 
+@story("the server sends notifications to allowed hosts, and shows the secret of the user")
+async def notifications(s):
+    c, url = s.client(), "https://hooks.example.com/x"
+    job = await c.submit(Task("true", resources=UNSCHEDULABLE, event_callback="https://hooks.example.com/y"), notify=url)
+    expect((await job.spec())["event_callback"], url)
+    await job.stop()
+    expect(((await c.notify_secret())[:6], await c.notify_secret() == await c.notify_secret()), ("whsec_", True))
+    err = await refused(errors.NotAllowed, lambda: c.submit(run="true", notify="https://169.254.169.254/"))
+    expect(err.field, "event_callback")
+
+
 @story("the client shows the user, the limits, the machines and the server")
 async def server(s):
     c = s.client()

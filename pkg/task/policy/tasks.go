@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -23,7 +24,8 @@ type Tasks struct {
 	RuntimeClasses  []string
 	Schedulers      []string // besides the default scheduler
 	PullSecrets     []string
-	Tolerations     Keys // keys of guarded taints that tasks may tolerate; AnyTaint allows all taints
+	Callbacks       callback.Hosts // that may receive notifications
+	Tolerations     Keys           // keys of guarded taints that tasks may tolerate; AnyTaint allows all taints
 }
 
 // Keys lists keys of labels, annotations or taints. example.com/key matches only itself;
@@ -89,6 +91,9 @@ func (p Tasks) Check(t task.Spec) error {
 	c.annotations("config.kubernetes.custom_metadata.annotations", k.CustomMetadata.Annotations)
 	if len(k.PodConfig) > 0 {
 		c.pod("config.kubernetes.pod_config.", k.PodConfig)
+	}
+	if t.EventCallback != "" && c.err == nil {
+		c.err = p.Callbacks.Check(t.EventCallback)
 	}
 	return c.err
 }

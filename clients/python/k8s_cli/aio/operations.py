@@ -301,6 +301,11 @@ class Operations(Requests):
         """Returns the user that the server identified, with limits and usage."""
         return await self.fetch(models.Whoami, "/whoami")
 
+    async def notify_secret(self) -> str:
+        """Returns the secret with which the user verifies the signatures of notifications (Standard Webhooks)."""
+        got = await self.fetch(models.NotifySecret, "/notify/secret")
+        return got.secret
+
     async def limits(self) -> models.Limits:
         """Returns the limits of the user."""
         who = await self.whoami()

@@ -16,13 +16,20 @@ const (
 
 	EventStream = "EVENTS"
 	Events      = "event.>" // of all users; subscribers receive these
-	Ingest      = "told.>"  // the publisher sends events here; subscribers have no permission for it
+	TaskEvents  = "event.task.>"
+	Ingest      = "told.>" // the publisher sends events here; subscribers have no permission for it
 
 	Inboxes = "_INBOX.>" // where NATS delivers replies
 )
 
 // EventsOf returns the subjects of the events of one user.
 func EventsOf(user string) string { return "event.*." + task.Token(user) + ".>" }
+
+// TaskEventsOf returns the subjects of the events of the tasks of one user.
+func TaskEventsOf(user string) string { return "event.task." + task.Token(user) + ".>" }
+
+// TaskOf returns the id of the task to whose events a subject belongs. An id is its own token.
+func TaskOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // OfEvent returns the subject on which subscribers receive an event: event.task.<user>.<id> or
 // event.volume.<user>.<id>, each part encoded as a token.
