@@ -63,6 +63,7 @@ func groups() []group {
 		{"bombs", bombAttacks, 2},
 		{"claims", claimAttacks, 4},
 		{"caches", cacheAttacks, 8},
+		{"notify", notifyAttacks, 8},
 		{"review", reviewAttacks, 1},
 		{"nats", natsAttacks, 8},
 		{"cli", cliAttacks, 8},

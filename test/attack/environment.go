@@ -115,7 +115,9 @@ func (w *environment) flags(m mode, s *server) ([]string, error) {
 	kubeconfig := w.options.kubeconfig
 	var own []string
 	switch m {
-	case byHeader, busy, transfers:
+	case byHeader:
+		own = []string{"--notify-hosts", "*.notify.example,127.0.0.1:1"}
+	case busy, transfers:
 	case byToken:
 		path, err := w.tokensFile()
 		if err != nil {
