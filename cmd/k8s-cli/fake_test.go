@@ -18,8 +18,8 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 )

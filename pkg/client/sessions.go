@@ -69,7 +69,7 @@ func (c *Client) session(ctx context.Context, id, verb string, q url.Values, o E
 	}
 	defer func() { _ = ws.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = ws.Close() })()
-	conn := channel.NewConn(ws)
+	conn := channel.NewConn(ws, ws)
 	done := make(chan struct{})
 	defer close(done)
 	go func() { _ = conn.KeepAlive(done) }()

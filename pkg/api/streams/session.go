@@ -53,7 +53,7 @@ func (s *session) run(ws *websocket.Conn) {
 	defer s.slot.Release()
 	defer s.closed()
 	began := time.Now()
-	s.conn = channel.NewConn(ws)
+	s.conn = channel.NewConn(ws, ws)
 	parent, cancel := context.WithCancelCause(s.ctx)
 	s.cancel = cancel
 	defer s.limit()()

@@ -28,11 +28,6 @@ const (
 // A Socket is a WebSocket connection. The WebSocket packages of the server and of the client
 // implement it.
 type Socket interface {
-	messages
-	controls
-}
-
-type messages interface {
 	NextReader() (kind int, r io.Reader, err error)
 	WriteMessage(kind int, data []byte) error
 	WriteControl(kind int, data []byte, deadline time.Time) error
@@ -41,7 +36,9 @@ type messages interface {
 	Close() error
 }
 
-type controls interface {
+// A Controller sets how a Socket receives. The WebSocket packages of the server and of the client
+// implement it.
+type Controller interface {
 	SetReadLimit(bytes int64)
 	PingHandler() func(data string) error
 	SetPingHandler(handle func(data string) error)
@@ -61,16 +58,16 @@ type Conn struct {
 	ended     bool // Limit has set the last deadlines
 }
 
-// NewConn returns a Conn over socket.
-func NewConn(socket Socket) *Conn {
+// NewConn returns a Conn over socket; control is of the same connection.
+func NewConn(socket Socket, control Controller) *Conn {
 	c := &Conn{socket: socket, in: make([]byte, MaxData+2), out: make([]byte, MaxData+1)}
-	socket.SetReadLimit(MaxData + 1)
-	answer := socket.PingHandler()
-	socket.SetPingHandler(func(data string) error {
+	control.SetReadLimit(MaxData + 1)
+	answer := control.PingHandler()
+	control.SetPingHandler(func(data string) error {
 		c.extend()
 		return answer(data)
 	})
-	socket.SetPongHandler(func(string) error {
+	control.SetPongHandler(func(string) error {
 		c.extend()
 		return nil
 	})
