@@ -151,8 +151,8 @@ func (c *chooser) chooseFirst() {
 	for _, user := range c.queue.order {
 		first := c.queue.userQueues[user][0].record
 		switch {
-		case c.isHeldBack(user), c.limits.ExceedsPerUser(c.state.JobsOf(user) + first.NumNodes()):
-		case c.slots == 0, c.limits.ExceedsTotal(c.jobs + first.NumNodes()): // no task overtakes a large task
+		case c.isHeldBack(user), c.limits.ExceedsPerUser(c.state.JobsOf(user) + first.JobsToAdmit()):
+		case c.slots == 0, c.limits.ExceedsTotal(c.jobs + first.JobsToAdmit()): // no task overtakes a large task
 			return
 		case !creating[user]:
 			c.admit(user, first)
@@ -163,15 +163,15 @@ func (c *chooser) chooseFirst() {
 
 func (c *chooser) admit(user string, t *state.CompactRecord) {
 	c.Next.IDs = append(c.Next.IDs, t.ID)
-	c.jobs += t.NumNodes()
-	c.chosen[user] += t.NumNodes()
+	c.jobs += t.JobsToAdmit()
+	c.chosen[user] += t.JobsToAdmit()
 }
 
 // consider decides about the first task of a user's queue, and returns false if the user has
 // no further turn.
 func (c *chooser) consider(user string, line []*taskItem) bool {
 	t, limits := line[0].record, c.limits
-	nodes := t.NumNodes()
+	nodes := t.JobsToAdmit()
 	switch {
 	case c.isHeldBack(user):
 		return false
@@ -204,7 +204,7 @@ func (a *admission) exceedsUnschedulable(user string) bool {
 func (c *chooser) addMissingJobs(user string, line []*taskItem) {
 	jobs := c.state.JobsOf(user) + c.chosen[user]
 	for _, i := range line[:min(len(line), c.slots)] {
-		jobs += i.record.NumNodes()
+		jobs += i.record.JobsToAdmit()
 		missing := jobs - c.limits.PerUser
 		if missing > c.finished.byUser[user] {
 			return
@@ -319,14 +319,14 @@ func (a *admission) waitingReason(user string) string {
 
 // exceedsPerUser reports whether the next task of a user exceeds the limit of the user.
 func (a *admission) exceedsPerUser(user string) bool {
-	return a.limits.ExceedsPerUser(a.state.JobsOf(user) + a.queue.userQueues[user][0].record.NumNodes())
+	return a.limits.ExceedsPerUser(a.state.JobsOf(user) + a.queue.userQueues[user][0].record.JobsToAdmit())
 }
 
 // exceedsTotal reports whether the task that is next exceeds the total limit.
 func (a *admission) exceedsTotal() bool {
 	for _, user := range a.queue.order {
 		if !a.isHeldBack(user) && !a.exceedsPerUser(user) {
-			return a.limits.ExceedsTotal(a.state.Jobs() + a.queue.userQueues[user][0].record.NumNodes())
+			return a.limits.ExceedsTotal(a.state.Jobs() + a.queue.userQueues[user][0].record.JobsToAdmit())
 		}
 	}
 	return false

@@ -50,7 +50,7 @@ func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 		return stageCreating
 	case r.Admitted:
 		return stageBlocked
-	case len(r.WaitsFor) > 0 || r.Held || len(v.Missing) > 0 || l.TooLarge(r.NumNodes()) != "":
+	case len(r.WaitsFor) > 0 || r.Held || r.Submit.JobGroup.Follows() || len(v.Missing) > 0 || l.TooLarge(r.JobsToAdmit()) != "":
 		return stageNone
 	}
 	return stageWaiting

@@ -26,6 +26,13 @@ func (v Views) TaskView(id string) task.View {
 	return v.model.tasks[id].view()
 }
 
+// JobGroup returns the ids of the tasks of a job group.
+func (v Views) JobGroup(id string) []string {
+	v.model.mu.RLock()
+	defer v.model.mu.RUnlock()
+	return v.model.state.JobGroup(id)
+}
+
 // WatchTask returns the view of a task, and a channel that is closed when the view changes.
 // The channel is nil if the task is unknown.
 func (v Views) WatchTask(id string) (now task.View, changed <-chan struct{}) {

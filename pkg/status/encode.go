@@ -55,6 +55,9 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 		o.key("ports")
 		o.b = list(o.b, len(m.Ports), func(b []byte, i int) []byte { return appendText(b, m.Ports[i]) })
 	}
+	o.given("job_group", m.JobGroup)
+	o.given("job_group_id", m.GroupID)
+	o.given("job_group_role", m.GroupRole)
 	o.given("reason", m.Reason)
 	o.given("message", m.Message)
 	o.given("hint", m.Hint)
@@ -64,6 +67,7 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	o.positive("max_restarts", m.MaxRestarts)
 	o.given("max_duration", m.MaxDuration)
 	o.moment("deadline", m.Deadline)
+	o.moment("stops_at", m.StopsAt)
 	o.key("nodes")
 	o.b = list(o.b, len(m.Nodes), func(b []byte, i int) []byte { return appendNode(b, &m.Nodes[i]) })
 	return o.end()

@@ -53,6 +53,12 @@ func (r Renderer) task(v task.View) task.Status {
 	if at, ok := v.Deadline(); ok && !s.Phase.Over() {
 		s.Metadata.Deadline = &at
 	}
+	if g := v.Submit.JobGroup; g != nil {
+		s.Metadata.JobGroup, s.Metadata.GroupID, s.Metadata.GroupRole = g.Name, g.ID, g.Role()
+	}
+	if !v.StopAt.IsZero() {
+		s.Metadata.StopsAt = &v.StopAt
+	}
 	why := v.Explain(nodes)
 	s.Metadata.Reason, s.Metadata.Message, s.Metadata.Hint = why.Reason, why.Message, why.Hint
 	for i, n := range nodes {

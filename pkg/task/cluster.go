@@ -38,6 +38,7 @@ type Pod struct {
 	Host               string // machine to which the pod is bound
 	Address            string // IP address; empty until assigned, kept after the pod has ended
 	AddressesPublished bool   // the pod has the annotation with the addresses of all nodes
+	HostsPublished     bool   // the pod has the annotation with the names of its job group
 	Phase              Phase  // Running once the container has started, Completed or Failed once the container has ended
 	Readable           bool   // the container has started, so the pod has a log
 	Created            time.Time

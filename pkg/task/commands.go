@@ -1,6 +1,13 @@
 package task
 
-import "time"
+import (
+	"time"
+
+	"k8s-cli/pkg/task/member"
+)
+
+// A JobGroup is the membership of a task in a job group.
+type JobGroup = member.JobGroup
 
 // A Command is one command or fact in the log. Exactly one field is set. A command is the
 // request of a user. A fact is what the controller observed or did; only the leader appends
@@ -68,6 +75,8 @@ type Submit struct {
 	// entry, and of which the fold accepts all or none. 0 means that the fold decides about
 	// this submission alone.
 	Together int `json:"together,omitempty"`
+
+	JobGroup *JobGroup `json:"job_group,omitempty"` // nil unless the task belongs to a job group
 
 	Files string `json:"files,omitempty"` // URL of the server, from which the pods of a task fetch its uploads
 

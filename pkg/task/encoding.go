@@ -121,8 +121,13 @@ func (c Create) Hash() string { return hash(c) }
 // Body returns a hash of the request without the choices of the server. Requests with the
 // same Idempotency-Key must have the same Body.
 func (s Submit) Body() string {
-	if s.SecretsMAC == "" && s.Group == "" && len(s.After)+len(s.AfterAny) == 0 {
+	if s.SecretsMAC == "" && s.Group == "" && len(s.After)+len(s.AfterAny) == 0 && s.JobGroup == nil {
 		return hash(s.Task)
+	}
+	members := s.JobGroup
+	if members != nil {
+		members = new(*members)
+		members.ID = ""
 	}
 	return hash(struct {
 		Spec       Spec     `json:"Task"` // the keys that the hashes of stored submissions have
@@ -130,7 +135,9 @@ func (s Submit) Body() string {
 		Group      string   `json:",omitempty"`
 		After      []string `json:"after,omitempty"`
 		AfterAny   []string `json:"after_any,omitempty"`
-	}{s.Task, s.SecretsMAC, s.Group, s.After, s.AfterAny})
+
+		JobGroup *JobGroup `json:"job_group,omitempty"`
+	}{s.Task, s.SecretsMAC, s.Group, s.After, s.AfterAny, members})
 }
 
 // Body returns a hash of the request, like the Body of a Submit.

@@ -43,6 +43,8 @@ const (
 	// on pods of several nodes, once all have an address: the addresses, one per line, by
 	// rank
 	AnnotationAddresses = "skypilot-node-ips"
+	// on pods of a job group, once all pods of the job group have an address: lines of /etc/hosts
+	AnnotationGroupHosts = "skypilot-jobgroup-hosts"
 )
 
 // LabelQueue is the label that names the Kueue queue of a Job.
@@ -59,6 +61,9 @@ func Variables() []string {
 		"SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS",
 	}
 }
+
+// JobGroupVariable is the variable that holds the name of the job group of a task, if it has one.
+const JobGroupVariable = "SKYPILOT_JOBGROUP_NAME"
 
 // ScriptDir is where the scripts of a task are mounted in its containers.
 const ScriptDir = "/k8s-cli"

@@ -177,9 +177,14 @@ func (t Spec) TimeLimit() (time.Duration, error) {
 	if t.MaxDuration == "" {
 		return 0, nil
 	}
-	m := durationForm.FindStringSubmatch(t.MaxDuration)
+	return ParseDuration(t.MaxDuration)
+}
+
+// ParseDuration parses a duration from 1s on with units, for example 1h30m.
+func ParseDuration(text string) (time.Duration, error) {
+	m := durationForm.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%s is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w", Quote(t.MaxDuration))
+		return 0, fmt.Errorf("%s is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w", Quote(text))
 	}
 	seconds := 0
 	for i, unit := range []int{7 * 24 * 3600, 24 * 3600, 3600, 60, 1} {
@@ -187,7 +192,7 @@ func (t Spec) TimeLimit() (time.Duration, error) {
 		seconds += n * unit
 	}
 	if seconds < 1 || seconds > int(maxDuration.Seconds()) {
-		return 0, fmt.Errorf("%s is not between 1s and %dd", Quote(t.MaxDuration), int(maxDuration.Hours()/24))
+		return 0, fmt.Errorf("%s is not between 1s and %dd", Quote(text), int(maxDuration.Hours()/24))
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

@@ -31,6 +31,9 @@ type Record struct {
 	// when the start of the first container was stored; only for a task with a max_duration
 	StartedAt time.Time `json:"started_at,omitzero"`
 
+	// when an auxiliary task of a job group ends, because the primary tasks have completed
+	StopAt time.Time `json:"stop_at,omitzero"`
+
 	Held     bool          `json:"held,omitempty"`      // the task waits because its group has reached Submit.MaxParallel
 	WaitsFor []Predecessor `json:"waits_for,omitempty"` // tasks that must end before this task may be admitted
 }
@@ -63,6 +66,15 @@ func (r *Record) TraceID() string {
 
 // NumNodes returns the number of nodes of the task.
 func (r *Record) NumNodes() int { return r.Submit.Task.Nodes() }
+
+// JobsToAdmit returns the number of Jobs that the admission of the task admits: those of its job
+// group if the task is the first, and its own otherwise.
+func (r *Record) JobsToAdmit() int {
+	if r.Submit.JobGroup.Leads() {
+		return r.Submit.JobGroup.Jobs
+	}
+	return r.NumNodes()
+}
 
 // Name returns the name of the task as shown.
 func (r *Record) Name() string { return DisplayName(r.Submit.Task.Name, r.Submit.ID) }

@@ -158,7 +158,7 @@ func (v View) Changed() time.Time {
 func (v View) Explain(nodes []Node) Note {
 	phase := v.CurrentPhase()
 	switch {
-	case phase == Completed, phase == Stopped && v.Reason == "":
+	case phase == Completed && v.Reason != ReasonPrimariesDone, phase == Stopped && v.Reason == "":
 		return Note{}
 	case v.Reason != "":
 		return Note{v.Reason, v.Message, v.hint(nodes)}

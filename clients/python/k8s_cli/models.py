@@ -68,6 +68,9 @@ class TaskMetadata:
     pending_nodes: int = 0
     user: str = ""
     group: str = ""
+    job_group: str = ""
+    job_group_id: str = ""  # id of the first task of the job group
+    job_group_role: str = ""  # primary or auxiliary
     reason: str = ""  # why the task is pending or failed, in one word
     message: str = ""  # the same in a sentence
     hint: str = ""  # what to do
@@ -78,6 +81,7 @@ class TaskMetadata:
     max_duration: str = ""
     ports: List[str] = field(default_factory=list)
     deadline: Optional[datetime] = None
+    stops_at: Optional[datetime] = None  # when the server ends an auxiliary task of a job group
     nodes: List[Node] = field(default_factory=list)
 
 

@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/jsonschema"
@@ -92,6 +93,18 @@ func addTask(t *testing.T, components map[string]any) {
 	properties[group.FailFastParam] = map[string]any{
 		"type":        []any{"boolean", "null"},
 		"description": "Same as the query parameter fail_fast of a single submission.",
+	}
+	properties[jobgroup.Param] = map[string]any{
+		"type": []any{"string", "null"}, "maxLength": 63,
+		"description": "Name of the job group that the tasks of the batch form. Needs atomic.",
+	}
+	properties[jobgroup.AuxiliaryParam] = map[string]any{
+		"type":        []any{"boolean", "null"},
+		"description": "The job group does not wait for the task, and ends it after the primary tasks.",
+	}
+	properties[jobgroup.DelayParam] = map[string]any{
+		"type":        []any{"string", "null"},
+		"description": "How long an auxiliary task goes on after the primary tasks, for example 30s.",
 	}
 	properties[taskfile.ItemAfter] = predecessors("Ids or idempotency keys of tasks of the user, or of this batch, that must complete before the task gets Jobs.")
 	properties[taskfile.ItemAfterAny] = predecessors("Ids or idempotency keys of tasks of the user, or of this batch, that must end, with any status, before the task gets Jobs.")

@@ -27,20 +27,22 @@ func (c *jobCount) add(t *CompactRecord, times int) {
 	}
 }
 
-// admit admits the tasks of a fact in order, within the limits. A task that exceeds the limit
+// admit admits the tasks of a fact in order, within the limits. The first task of a job group
+// admits the whole job group. A task that exceeds the limit
 // of its user holds back no other user. A task that exceeds the total limit holds back all
 // tasks after it; otherwise large tasks would never be admitted.
 func (s *State) admit(f task.Admitted) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range f.IDs {
 		t := s.Tasks[id]
-		if t == nil || t.admitted || t.Waits() || t.Phase().Over() || f.Limits.ExceedsPerUser(s.JobsOf(t.User())+t.NumNodes()) {
+		if t == nil || t.admitted || t.Waits() || t.jobGroup().Follows() || t.Phase().Over() || f.Limits.ExceedsPerUser(s.JobsOf(t.User())+t.JobsToAdmit()) {
 			continue
 		}
-		if f.Limits.ExceedsTotal(s.Jobs() + t.NumNodes()) {
+		if f.Limits.ExceedsTotal(s.Jobs() + t.JobsToAdmit()) {
 			break
 		}
-		s.change(t.Record(), func(r *task.Record) { r.Admitted = true })
+		next := s.change(t.Record(), func(r *task.Record) { r.Admitted = true })
+		s.changeJobGroup(next, func(r *task.Record) { r.Admitted, r.Reason, r.Message = true, "", "" })
 		changed = append(changed, taskKey(id))
 	}
 	return task.Result{Count: len(changed)}, changed

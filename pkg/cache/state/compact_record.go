@@ -34,13 +34,16 @@ type CompactRecord struct {
 }
 
 // extra holds what few tasks have: when their nodes are restarted, which attempts ended, for how
-// long the task may run, since when the task runs, and which URL gets its phase changes.
+// long the task may run, since when the task runs, which URL gets its phase changes, its job group,
+// and when the task ends with it.
 type extra struct {
 	recovery    task.Recovery
 	attempts    []task.Attempt
 	maxDuration string
 	startedAt   time.Time
 	callback    unique.Handle[string]
+	jobGroup    *task.JobGroup
+	stopAt      time.Time
 }
 
 // A listedSpec holds the parts of a submission that lists show or filter by, or that the usage
@@ -85,8 +88,8 @@ func compact(r *task.Record) *CompactRecord {
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
-	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" {
-		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback)}
+	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" || c.JobGroup != nil {
+		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback), c.JobGroup, r.StopAt}
 	}
 	if !fitsCompact(c) || len(r.WaitsFor) > 0 || r.Held {
 		t.full = r
@@ -101,7 +104,7 @@ func fitsCompact(c *task.Submit) bool {
 	}
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group, rest.FailFast = "", "", "", 0, "", "", false
-	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration, rest.Task.EventCallback = "", 0, "", ""
+	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration, rest.Task.EventCallback, rest.JobGroup = "", 0, "", "", nil
 	rest.Task.Resources.Accelerators, rest.Task.Resources.CPUs, rest.Task.Resources.Memory = "", "", ""
 	if strings.Join(rest.Task.Resources.Ports, "") != "" {
 		rest.Task.Resources.Ports = nil
@@ -133,6 +136,7 @@ func (t *CompactRecord) Record() *task.Record {
 		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.extra.recovery, t.extra.attempts
 		r.Submit.Task.MaxDuration, r.StartedAt = t.extra.maxDuration, t.extra.startedAt
 		r.Submit.Task.EventCallback = t.extra.callback.Value()
+		r.Submit.JobGroup, r.StopAt = t.extra.jobGroup, t.extra.stopAt
 	}
 	return r
 }

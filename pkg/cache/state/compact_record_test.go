@@ -39,6 +39,11 @@ func TestNothingOfARecordIsLost(t *testing.T) {
 	}
 	check("all that most have", small)
 	check("nothing", task.Record{})
+	member := small
+	member.Submit.JobGroup, member.StopAt = &task.JobGroup{ID: "a", Name: "g", Tasks: 2, Jobs: 3, Delay: 5}, noon
+	if check("a job group", member); compact(&member).full != nil {
+		t.Error("the record of a task of a job group is kept as a whole")
+	}
 	for _, of := range []func(*task.Record) reflect.Value{
 		func(r *task.Record) reflect.Value { return reflect.ValueOf(&r.Submit).Elem() },
 		func(r *task.Record) reflect.Value { return reflect.ValueOf(&r.Submit.Task).Elem() },
@@ -64,6 +69,8 @@ func set(v reflect.Value) {
 		v.SetInt(5)
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 	case reflect.Map:

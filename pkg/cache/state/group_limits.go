@@ -109,10 +109,7 @@ func (s *State) failGroups() {
 		failed := s.Tasks[s.failedFast[i]]
 		message := fmt.Sprintf("task %s of group %s failed", failed.ID, failed.Group())
 		ids := s.activeOf(failed.User(), failed.Group())
-		s.stopTasks(ids, func(r *task.Record) { r.Phase, r.Reason, r.Message = task.Stopped, task.ReasonGroupFailed, message })
-		for _, id := range ids {
-			s.alsoChanged = append(s.alsoChanged, taskKey(id))
-		}
+		s.endTasks(ids, func(r *task.Record) { r.Phase, r.Reason, r.Message = task.Stopped, task.ReasonGroupFailed, message })
 	}
 	s.failedFast = nil
 }

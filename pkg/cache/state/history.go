@@ -27,7 +27,7 @@ func (s *State) drop(id string) {
 	delete(s.Tasks, id)
 }
 
-// count counts a task in the size of the history, in the Jobs and in its group; times is 1 to add and -1 to
+// count counts a task in the size of the history, in the Jobs and in its groups; times is 1 to add and -1 to
 // subtract.
 func (s *State) count(t *CompactRecord, times int) {
 	if t != nil && t.InHistory() {
@@ -35,6 +35,7 @@ func (s *State) count(t *CompactRecord, times int) {
 	}
 	s.jobs.add(t, times)
 	s.countInGroup(t, times)
+	s.countInJobGroup(t, times)
 }
 
 // expireHistory drops those tasks and volumes of the command that are cleaned up and exceed

@@ -49,6 +49,12 @@ func (g generator) command() task.Command {
 			c.Submit.AfterAny = []string{g.id(), g.id()}
 		}
 		c.Submit.Together = max(g.IntN(8)-4, 0)
+		if g.IntN(3) == 0 {
+			c.Submit.JobGroup = &task.JobGroup{ID: id, Name: "j", Tasks: 2, Jobs: 3, Primary: g.IntN(2) == 0, Delay: g.IntN(3)}
+			if g.IntN(2) == 0 {
+				c.Submit.JobGroup.ID, c.Submit.JobGroup.Index = g.id(), 1+g.IntN(2)
+			}
+		}
 		return c
 	case 3:
 		return stop(user, id)

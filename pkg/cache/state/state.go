@@ -31,7 +31,8 @@ type State struct {
 	active      map[string]map[string]bool // ids of the tasks that are not over, by user
 	successors  map[string]map[string]bool // ids of the tasks that wait for a task, by the id of that task
 	ledger      ledger
-	groups      map[groupKey]*groupState // groups with tasks that are active or held
+	groups      map[groupKey]*groupState  // groups with tasks that are active or held
+	jobGroups   map[string]map[int]string // ids of the tasks of each job group, by the id of the job group and the index of the task
 	jobs        jobCount
 	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
 	writers     map[string]*writer
@@ -44,6 +45,8 @@ type State struct {
 
 	vacated    []groupKey // groups that lost an active task by the present command
 	failedFast []string   // ids of the tasks with fail_fast that failed by the present command
+
+	leftJobGroup []string // ids of the tasks of job groups that the present command ended
 
 	endings []string // ids of the tasks that the present command ended and whose successors wait, see advance
 }
@@ -70,6 +73,7 @@ func New() *State {
 		successors:  map[string]map[string]bool{},
 		ledger:      ledger{},
 		groups:      map[groupKey]*groupState{},
+		jobGroups:   map[string]map[int]string{},
 		jobs:        jobCount{ofUser: map[string]int{}},
 		over:        map[endedKey]endedSessions{},
 		writers:     map[string]*writer{},
@@ -180,7 +184,10 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 			c.Submit.Trace, traces = parentOf(i, traces)
 		}
 		result, changed := s.command(c, raw)
-		s.failGroups()
+		for len(s.failedFast)+len(s.leftJobGroup) > 0 {
+			s.failGroups()
+			s.endJobGroups()
+		}
 		s.releaseHeld()
 		r.Results = append(r.Results, result)
 		r.Changed = append(append(r.Changed, changed...), s.alsoChanged...)

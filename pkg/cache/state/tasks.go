@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/attempt"
@@ -35,6 +36,9 @@ func (s *State) check(c task.Submit, body string, together map[string]string) (r
 	if result, repeated := s.repeated(idempotency{task.KindTask, c.User, c.Key}, body); repeated {
 		return result, true
 	}
+	if s.isMisplaced(c, together) {
+		return task.Result{ID: c.ID, Rejection: task.RejectedUnknownWriter}, false
+	}
 	if c.Key != "" && together[c.Key] != "" {
 		return task.Result{ID: together[c.Key], Rejection: task.RejectedKeyReuse}, false
 	}
@@ -65,7 +69,7 @@ func (s *State) store(c task.Submit, body, hash string) {
 	c.Together = 0
 	s.useKey(idempotency{task.KindTask, c.User, c.Key}, c.ID, body)
 	s.use(c)
-	s.follow(s.accept(c, hash))
+	s.follow(s.joinJobGroup(s.accept(c, hash)))
 }
 
 // accept makes the record of a task and returns the record.
@@ -152,7 +156,9 @@ func (s *State) blocked(f task.Blocked) (task.Result, []task.Key) {
 	if r == nil || r.Phase.Over() || r.UIDs != nil {
 		return reject(f.Key.ID, task.RejectedStale)
 	}
-	next := s.change(r, func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message })
+	block := func(r *task.Record) { r.Reason, r.Message = f.Reason, f.Message }
+	next := s.change(r, block)
+	s.changeJobGroup(next, block)
 	s.taskEvent(next, task.EventProgress)
 	return accept(f.Key)
 }
@@ -164,7 +170,7 @@ func (s *State) applied(f task.Applied) (task.Result, []task.Key) {
 		return s.volumeApplied(f)
 	}
 	r := s.Tasks[f.Key.ID].Record()
-	if r == nil || r.Phase.Over() || r.UIDs != nil || len(r.WaitsFor) > 0 || r.Held || len(f.UIDs) != r.NumNodes() {
+	if r == nil || r.Phase.Over() || r.UIDs != nil || len(r.WaitsFor) > 0 || r.Held || r.Submit.JobGroup != nil && !r.Admitted || len(f.UIDs) != r.NumNodes() {
 		return reject(f.Key.ID, task.RejectedStale)
 	}
 	next := s.change(r, func(r *task.Record) {
@@ -172,6 +178,9 @@ func (s *State) applied(f task.Applied) (task.Result, []task.Key) {
 		dropSpec(r)
 	})
 	s.appliedEvent(task.EventOfTask(next, task.EventProgress), "its Jobs exist")
+	if next.Submit.JobGroup.Leads() { // the last task of the job group whose Jobs exist: all tasks may start
+		s.changeJobGroup(next, func(*task.Record) {})
+	}
 	return accept(f.Key)
 }
 
@@ -275,6 +284,9 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	if next.Phase == task.Failed && r.Submit.FailFast {
 		s.failedFast = append(s.failedFast, r.Submit.ID)
 	}
+	if r.Submit.JobGroup != nil {
+		s.leftJobGroup = append(s.leftJobGroup, r.Submit.ID)
+	}
 	delete(s.active[r.Submit.User], r.Submit.ID)
 	if len(s.active[r.Submit.User]) == 0 {
 		delete(s.active, r.Submit.User)
@@ -287,6 +299,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 // them. Lists need the GPUs and the labels, users see the restarts, the controller needs
 // max_duration, and notifications need the URL.
 func dropSpec(r *task.Record) {
+	r.StopAt = time.Time{}
 	r.WaitsFor, r.Submit.After, r.Submit.AfterAny, r.Held, r.Submit.MaxParallel = nil, nil, nil, false, 0
 	t := r.Submit.Task
 	retained := listedSpecOf(&r.Submit).Value().resources()

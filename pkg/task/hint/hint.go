@@ -16,6 +16,8 @@ var hints = map[string]string{
 	"WaitsForTask":         "Wait, or check the tasks that the message names with 'k8s-cli jobs status'.",
 	"MaxParallelTasks":     "Wait: the task starts when other tasks of its group end; for more at once, submit with a larger --max-parallel.",
 	"GroupFailed":          "Check why the task that the message names failed, then submit the tasks again, without --fail-fast to let the others go on.",
+	"WaitsForJobGroup":     "Wait: all tasks of a job group start together; the task that the message names says what it waits for.",
+	"JobGroupFailed":       "Check why the task that the message names ended, then submit the job group again.",
 	"DependencyFailed":     "Check why the task that the message names did not complete, then submit that task and this one again.",
 	"VolumeNotFound":       "Create the volume with 'k8s-cli volumes create', or correct its name in the task and submit the task again.",
 	"SiblingFailed":        "Check why the other node failed, and fix that.",

@@ -1,0 +1,130 @@
+// Package jobgroup checks job groups: the fields of the tasks of a batch that make the batch a job
+// group, and the rules that its tasks follow together.
+package jobgroup
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+// The fields of an item of a batch that make the task a task of a job group.
+const (
+	Param          = "job_group"
+	AuxiliaryParam = "auxiliary"
+	DelayParam     = "termination_delay"
+)
+
+// MaxTasks is the largest number of tasks of a job group.
+const MaxTasks = 100
+
+// An Item holds the fields of one item. The zero Item belongs to no job group.
+type Item struct {
+	Name      string `json:"job_group,omitempty"`
+	Auxiliary bool   `json:"auxiliary,omitempty"`         // the job group does not wait for the task, and ends it
+	Delay     string `json:"termination_delay,omitempty"` // how long an auxiliary task goes on after the primary tasks
+}
+
+// Parse returns the membership that the item asks for, nil if the item is in no job group. The error
+// is of kind task.ErrInvalid and names the field.
+func (i Item) Parse() (*task.JobGroup, error) {
+	switch {
+	case i == Item{}:
+		return nil, nil
+	case i.Name == "":
+		return nil, invalid("%s and %s: need %s, the name of the job group", AuxiliaryParam, DelayParam, Param)
+	case i.Delay != "" && !i.Auxiliary:
+		return nil, invalid("%s: is valid only for an auxiliary task; the job group waits for the others", DelayParam)
+	}
+	if err := CheckName(Param, i.Name); err != nil {
+		return nil, err
+	}
+	delay, err := ParseDelay(i.Delay)
+	if err != nil {
+		return nil, invalid("%s: %v", DelayParam, err)
+	}
+	return &task.JobGroup{Name: i.Name, Primary: !i.Auxiliary, Delay: int(delay.Seconds())}, nil
+}
+
+// ParseDelay parses a termination_delay. No text and zero mean no delay.
+func ParseDelay(text string) (time.Duration, error) {
+	if text == "" || text == "0" || text == "0s" {
+		return 0, nil
+	}
+	return task.ParseDuration(text)
+}
+
+// CheckName returns an error if a name of a job group or a task cannot be a part of a host name.
+func CheckName(field, name string) error {
+	if err := task.CheckLabelValue(name); err != nil || name == "" {
+		return invalid("%s: %v; the tasks of a job group reach each other as {task}-{rank}.{job group}", field,
+			cmp.Or(err, fmt.Errorf("the name is missing")))
+	}
+	return nil
+}
+
+// Join makes the submissions of one batch one job group, if one of them names a job group. The error
+// is of kind task.ErrInvalid and names the field and the task.
+func Join(all []*task.Submit) error {
+	jobs, primaries, names := 0, 0, map[string]int{}
+	for i, s := range all {
+		if err := check(all[0], s); err != nil {
+			return fmt.Errorf("task %d: %w", i+1, err)
+		}
+		if s.JobGroup == nil {
+			continue
+		}
+		if first, twice := names[s.Task.Name]; twice {
+			return invalid("name: the tasks %d and %d of job group %s have the same name, %s; choose another name for one of them", first+1, i+1, s.JobGroup.Name, task.Quote(s.Task.Name))
+		}
+		if names[s.Task.Name] = i; s.JobGroup.Primary {
+			primaries++
+		}
+		jobs += s.Task.Nodes()
+	}
+	switch {
+	case len(names) == 0:
+		return nil
+	case len(names) > MaxTasks:
+		return invalid("%s: %d tasks exceed the limit of %d; split the job group", Param, len(names), MaxTasks)
+	case primaries == 0:
+		return invalid("%s: all tasks are auxiliary; the job group needs a primary task, whose end ends the job group", AuxiliaryParam)
+	}
+	for i, s := range all {
+		s.JobGroup.Index, s.JobGroup.Tasks, s.JobGroup.Jobs = i, len(all), jobs
+	}
+	return nil
+}
+
+// check checks one submission of a batch that begins with first.
+func check(first, s *task.Submit) error {
+	switch {
+	case (s.JobGroup == nil) != (first.JobGroup == nil), s.JobGroup != nil && s.JobGroup.Name != first.JobGroup.Name:
+		return invalid("%s: all tasks of the batch must name the same job group, or none", Param)
+	case s.JobGroup == nil:
+		return nil
+	case len(s.After)+len(s.AfterAny) > 0:
+		return invalid("after: the tasks of a job group start together; remove after and after_any, or submit a pipeline")
+	case s.MaxParallel > 0:
+		return invalid("max_parallel: the tasks of a job group start together; remove max_parallel")
+	}
+	return CheckName("name", s.Task.Name)
+}
+
+// Identify gives the job group of these submissions its id, which is the id of the first one.
+// Without a job group, Identify does nothing.
+func Identify(all []task.Command) {
+	for _, c := range all {
+		if c.Submit.JobGroup != nil {
+			g := *c.Submit.JobGroup // a repeated submission must not change the earlier one
+			g.ID = all[0].Submit.ID
+			c.Submit.JobGroup = &g
+		}
+	}
+}
+
+func invalid(format string, args ...any) error {
+	return task.Error(task.ErrInvalid, fmt.Sprintf(format, args...))
+}
