@@ -115,7 +115,7 @@ func (a *appendGuard) finish(next task.Admission) {
 // rejectTooLarge ends a task that has more nodes than the limits ever admit. Any other task
 // waits for its volumes or for its admission.
 func (c *Controller) rejectTooLarge(ctx context.Context, k task.Key, v task.View) error {
-	why := c.projection.Limits().TooLarge(v.NumNodes())
+	why := c.projection.Limits().TooLarge(v.JobsToAdmit())
 	if why == "" {
 		return nil
 	}

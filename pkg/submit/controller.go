@@ -36,7 +36,8 @@ type Projection struct {
 type Objects interface {
 	TaskView(id string) task.View
 	VolumeView(id string) task.VolumeView
-	Keys() []task.Key // objects that may need work
+	JobGroup(id string) []string // ids of the tasks of a job group, in order
+	Keys() []task.Key            // objects that may need work
 }
 
 // A Backlog decides which tasks are next to get Jobs.

@@ -149,12 +149,12 @@ func (c *Controller) createSecret(ctx context.Context, secret *corev1.Secret, se
 	return c.secrets.Create(seen.bind(ctx), secret, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
-// publishPeersToPod writes the addresses of all nodes of a task into an annotation of a pod.
-// The value is lines of addresses, for which the quoting of Go and JSON is the same.
-func (c *Controller) publishPeersToPod(ctx context.Context, name, uid, addresses string) error {
+// publishToPod writes the addresses of other nodes into an annotation of a pod. The value is lines
+// of addresses and names, for which the quoting of Go and JSON is the same.
+func (c *Controller) publishToPod(ctx context.Context, name, uid, annotation, value string) error {
 	crash.Before(crash.PublishPeers)
 	defer crash.After(crash.PublishPeers)
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, uid, task.AnnotationAddresses, addresses)
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, uid, annotation, value)
 	_, err := c.pods.Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
 	return err
 }

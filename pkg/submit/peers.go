@@ -88,7 +88,7 @@ func (c *Controller) publishPeerAddresses(ctx context.Context, v task.View) erro
 		if pod.AddressesPublished || pod.Phase.Over() {
 			continue
 		}
-		err := c.publishPeersToPod(ctx, pod.Name, pod.UID, strings.Join(addresses, "\n"))
+		err := c.publishToPod(ctx, pod.Name, pod.UID, task.AnnotationAddresses, strings.Join(addresses, "\n"))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("publish the addresses of all nodes to pod %s: %w", pod.Name, err)
 		}

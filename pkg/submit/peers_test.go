@@ -129,15 +129,20 @@ func TestAnAdoptedTaskMayBeWithoutAService(t *testing.T) {
 	w.must("a", "adopted")
 }
 
-// address gives the pod of a Job an address.
+// address gives the pod of a Job of task a an address.
 func (w *testCluster) address(job, address string) {
+	w.t.Helper()
+	w.addressOf("a", job, address)
+}
+
+func (w *testCluster) addressOf(id, job, address string) {
 	w.t.Helper()
 	pod := w.pod(job)
 	pod.Status.PodIP = address
 	if _, err := w.cluster.CoreV1().Pods(namespace).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.await("a", "address", func(v task.View) bool {
+	w.await(id, "address", func(v task.View) bool {
 		return slices.ContainsFunc(v.Pods, func(p *task.Pod) bool { return p != nil && p.Address == address })
 	})
 }

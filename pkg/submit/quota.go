@@ -41,7 +41,7 @@ type quotaClaim struct {
 
 func quotaClaimOf(v task.View, cause error) quotaClaim {
 	return quotaClaim{
-		key: task.Key{Kind: task.KindTask, ID: v.Submit.ID}, nodes: v.NumNodes(), limit: jobLimit(cause),
+		key: keyOf(v), nodes: v.JobsToAdmit(), limit: jobLimit(cause),
 		turn: task.Turn{Priority: v.Submit.Resources().Priority, Order: v.Order},
 	}
 }
@@ -122,47 +122,50 @@ func (c *Controller) releaseQuota() {
 	}
 }
 
-// onJobRejected handles the error from creating the Job of a rank.
-func (c *Controller) onJobRejected(ctx context.Context, k task.Key, v task.View, rank int, cause error) error {
+// onJobRejected handles the error from creating a Job of v, after count Jobs of the gang.
+func (c *Controller) onJobRejected(ctx context.Context, gang []task.View, v task.View, count int, cause error) error {
+	first := gang[0]
 	if reason, _ := classify(cause); reason != reasonQuota {
-		c.quota.release(k)
-		return c.reject(ctx, k, v.Reason, cause)
+		c.quota.release(keyOf(first))
+		return c.reject(ctx, keyOf(v), v.Reason, cause)
 	}
-	first, displaced := c.quota.request(quotaClaimOf(v, cause), c.waitsForJobs)
+	goesFirst, displaced := c.quota.request(quotaClaimOf(first, cause), c.waitsForJobs)
 	if displaced != (task.Key{}) {
 		c.Enqueue(displaced)
 	}
-	if !first && v.NumNodes() > 1 {
-		return c.yieldQuota(ctx, k, v, rank)
+	if !goesFirst && first.JobsToAdmit() > 1 {
+		return c.yieldQuota(ctx, gang, count)
 	}
-	c.evict(c.projection.OldestFinished(v.NumNodes() - rank)) // a quota of Jobs counts finished Jobs too
-	before := v.Reason
-	if v.Message == messageHeldBack || v.Message == messageYielded { // that message no longer applies
+	c.evict(c.projection.OldestFinished(first.JobsToAdmit() - count)) // a quota of Jobs counts finished Jobs too
+	before := first.Reason
+	if first.Message == messageHeldBack || first.Message == messageYielded { // that message no longer applies
 		before = ""
 	}
-	return c.reject(ctx, k, before, cause)
+	return c.reject(ctx, keyOf(first), before, cause)
 }
 
-// yieldQuota deletes the Jobs of a task that waits for an earlier task: the Jobs of the ranks
-// below created, and the Jobs that the informers show. yieldQuota returns errYielded.
-func (c *Controller) yieldQuota(ctx context.Context, k task.Key, v task.View, created int) error {
+// yieldQuota deletes the Jobs of the tasks of a gang, which wait for an earlier task: the first
+// created Jobs, and the Jobs that the informers show. yieldQuota returns errYielded.
+func (c *Controller) yieldQuota(ctx context.Context, gang []task.View, created int) error {
 	deleted := false
-	for rank := range v.JobNames() {
-		if rank >= created && v.Jobs[rank] == nil {
-			continue
+	for _, v := range gang {
+		for rank := range v.NumNodes() {
+			if created--; created < 0 && v.Jobs[rank] == nil {
+				continue
+			}
+			one, err := c.yieldRank(ctx, keyOf(v), rank)
+			if err != nil {
+				return err
+			}
+			deleted = deleted || one
 		}
-		one, err := c.yieldRank(ctx, k, rank)
-		if err != nil {
-			return err
-		}
-		deleted = deleted || one
 	}
-	message := messageHeldBack
+	message, first := messageHeldBack, gang[0]
 	if deleted {
 		message = messageYielded
 	}
-	if v.Reason != reasonQuota || deleted && v.Message != message {
-		if err := c.append(ctx, task.Command{Blocked: &task.Blocked{Key: k, Reason: reasonQuota, Message: message}}); err != nil {
+	if first.Reason != reasonQuota || deleted && first.Message != message {
+		if err := c.append(ctx, task.Command{Blocked: &task.Blocked{Key: keyOf(first), Reason: reasonQuota, Message: message}}); err != nil {
 			return errors.Join(errYielded, fmt.Errorf("record the reason: %w", err))
 		}
 	}

@@ -38,14 +38,17 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 	if err := c.publishPeerAddresses(ctx, v); err != nil {
 		return 0, c.failResume(ctx, k, err)
 	}
+	if err := c.publishGroupHosts(ctx, v); err != nil {
+		return 0, c.failResume(ctx, k, err)
+	}
 	return c.report(ctx, k, v)
 }
 
 // resume resumes the Jobs of several nodes once all of them are seen. Each Job is resumed
 // once: a Job that was suspended again, for example by a queue, stays suspended. A task with
-// one node needs no resume, because its Job is not created suspended.
+// one node and without a job group needs no resume, because its Job is not created suspended.
 func (c *Controller) resume(ctx context.Context, v task.View) error {
-	if v.NumNodes() == 1 || slices.Contains(v.Jobs, nil) {
+	if v.NumNodes() == 1 && v.Submit.JobGroup == nil || slices.Contains(v.Jobs, nil) || !c.mayStart(v) {
 		return nil
 	}
 	for _, job := range v.Jobs {
@@ -93,8 +96,12 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 	if v.Phase == task.Pending && v.CurrentPhase() == task.Running {
 		return again, c.append(ctx, task.Command{Started: &task.Started{ID: k.ID, Nodes: v.NodeList()}})
 	}
+	ends, err := c.endAuxiliary(ctx, v)
+	if err != nil {
+		return 0, err
+	}
 	left, err := c.enforceDeadline(ctx, v)
-	return sooner(again, left), err
+	return sooner(again, sooner(ends, left)), err
 }
 
 // reportRestarts appends the attempts that ended and after which their nodes start again. done
@@ -148,11 +155,11 @@ func (c *Controller) podGrace(v task.View) time.Duration {
 }
 
 // cleanUp removes the objects of a task that is over. The Jobs are deleted at once if the task
-// was stopped or rejected, or if its finished pods would block the deletion of a volume. Jobs
+// was stopped or rejected, if it ended with the primary tasks of its job group, or if its finished pods would block the deletion of a volume. Jobs
 // that still run after another node failed are deleted at once too. Other Jobs are deleted
 // when KeepJobs has passed or the task exceeds the history, and its logs are archived.
 func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time.Duration, error) {
-	retained := v.UIDs != nil && v.Phase != task.Stopped && !v.Released && !c.earlyEvictions.has(k)
+	retained := v.UIDs != nil && v.Phase != task.Stopped && v.Reason != task.ReasonPrimariesDone && !v.Released && !c.earlyEvictions.has(k)
 	if wait := c.waits.remaining(k.String(), v.UpdatedAt, c.config.KeepJobs); retained && wait > 0 {
 		return wait, c.deleteSiblings(ctx, v)
 	}

@@ -15,9 +15,9 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 // itself. args are the arguments after $1. The script contains only the parts that args need,
 // because every Job and every pod carries a copy. For several nodes, $2 is their number and $3
 // is the name of their Service: see peers. The following arguments say where files are copied
-// to; the working directory may be such a target: see copyFiles. The script contains no text
-// of the task, so nothing needs quoting.
-func entrypoint(args []string) string {
+// to; the working directory may be such a target: see copyFiles. parts run before the scripts. The
+// script contains no text of the task, so nothing needs quoting.
+func entrypoint(args []string, parts ...string) string {
 	s := "set -u\n"
 	if len(args) > 2 {
 		s += copyFiles
@@ -26,7 +26,7 @@ func entrypoint(args []string) string {
 	if len(args) > 0 && args[0] != "1" {
 		s += peers
 	}
-	return s + finish
+	return s + strings.Join(parts, "") + finish
 }
 
 // runner is the part of the entrypoint that runs one script. As process 1 of its container,

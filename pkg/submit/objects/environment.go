@@ -19,6 +19,9 @@ import (
 func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()
+	if r.Submit.JobGroup != nil {
+		own = append(own, task.JobGroupVariable)
+	}
 	var env []corev1.EnvVar
 	_, given := t.Envs[unbufferedEnv]
 	if _, secretData := t.Secrets[unbufferedEnv]; !given && !secretData {
@@ -59,7 +62,7 @@ const unbufferedEnv = "PYTHONUNBUFFERED"
 func entrypointEnv(r *task.Record, rank int) map[string]string {
 	_, count, _ := r.Submit.Resources().GPUs()
 	node, nodes, gpus := strconv.Itoa(rank), strconv.Itoa(r.NumNodes()), strconv.Itoa(count)
-	return map[string]string{
+	values := map[string]string{
 		"NODE_RANK":                        node,
 		"NUM_NODES":                        nodes,
 		"SKYPILOT_NODE_RANK":               node,
@@ -71,6 +74,10 @@ func entrypointEnv(r *task.Record, rank int) map[string]string {
 		"SKYPILOT_CLUSTER_INFO":            clusterInfo(r),
 		"SKYPILOT_USER":                    r.Submit.User,
 	}
+	if g := r.Submit.JobGroup; g != nil {
+		values[task.JobGroupVariable] = g.Name
+	}
+	return values
 }
 
 // taskID returns an id in SkyPilot's form, which is the same on all nodes and after a restart.

@@ -50,7 +50,7 @@ func TestJobs(t *testing.T) {
 			jobs := Jobs(g.record(), "default")
 			for _, job := range jobs {
 				c := job.Spec.Template.Spec.Containers[0]
-				short(t, c.Command, entrypoint(c.Args[1:]), "(entrypoint)")
+				short(t, c.Command, entrypoint(c.Args[1:], groupParts(g.record())...), "(entrypoint)")
 				for _, c := range job.Spec.Template.Spec.InitContainers {
 					short(t, c.Command, fetchFiles, "(fetcher)")
 				}

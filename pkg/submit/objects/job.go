@@ -20,7 +20,7 @@ const (
 )
 
 // Jobs returns the Jobs of a task that is not applied yet, by rank. The Jobs of a task with
-// several nodes are suspended until all of them exist.
+// several nodes are suspended until all of them exist, as are those of a job group.
 func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 	jobs := make([]*batchv1.Job, r.NumNodes())
 	for rank, name := range r.JobNames() {
@@ -32,7 +32,7 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 				Annotations: jobAnnotations(r),
 			},
 			Spec: batchv1.JobSpec{
-				Suspend:  new(len(jobs) > 1),
+				Suspend:  new(len(jobs) > 1 || r.Submit.JobGroup != nil),
 				Template: pod(r, rank),
 			},
 		}
@@ -89,7 +89,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	t := r.Submit.Task
 	chosen := r.Submit.Resources()
 	volumes, mounts := storage(r, rank)
-	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, peerFile(r)...)
+	volumes[0].DownwardAPI.Items = append(volumes[0].DownwardAPI.Items, append(peerFile(r), groupFile(r)...)...)
 	podLabels, args := labels(r, rank), entrypointArgs(r)
 	delete(podLabels, task.LabelQueue)
 	p := corev1.PodTemplateSpec{
@@ -111,7 +111,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 			Containers: []corev1.Container{{
 				Name:            container,
 				Image:           r.Submit.Image,
-				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args))},
+				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args, groupParts(r)...))},
 				Args:            append([]string{escapeDollar(t.Workdir)}, args...),
 				Ports:           containerPorts(chosen),
 				Env:             environment(r, rank),

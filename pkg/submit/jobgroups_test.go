@@ -1,0 +1,211 @@
+package submit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"k8s-cli/pkg/task"
+)
+
+// submitGroup submits a job group and admits it. The tasks have the nodes of the argument nodes. The
+// first task is primary and the others are auxiliary, with a delay in seconds.
+func (w *testCluster) submitGroup(name string, delay int, nodes ...int) (ids []string) {
+	w.t.Helper()
+	jobs := 0
+	for _, n := range nodes {
+		jobs += n
+	}
+	var e task.Entry
+	for i, n := range nodes {
+		ids = append(ids, fmt.Sprint(name, i))
+		s := &task.Submit{
+			ID: ids[i], User: "ann", Image: "python", Task: task.Spec{Name: fmt.Sprint("t", i), NumNodes: n, Run: "true"},
+			JobGroup: &task.JobGroup{ID: ids[0], Name: name, Index: i, Tasks: len(nodes), Jobs: jobs, Primary: i == 0, Delay: delay},
+		}
+		if i == 0 {
+			s.Together = len(nodes)
+		}
+		raw, err := task.Command{Submit: s}.Encode()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		e.Commands = append(e.Commands, json.RawMessage(raw))
+	}
+	w.log.mu.Lock()
+	w.log.seq++
+	e.Version, e.Log, e.Writer, e.Number, e.Seq, e.Time = task.EntryVersion, "log", "writer", w.log.seq, w.log.seq, w.log.now()
+	w.log.entries = append(w.log.entries, e)
+	results, err := w.store.Fold(e)
+	w.log.mu.Unlock()
+	if err != nil || results[0].Rejection != "" {
+		w.t.Fatalf("submit a job group: %+v, %v", results, err)
+	}
+	w.appendAlone(task.Command{Admitted: &task.Admitted{IDs: ids[:1]}})
+	return ids
+}
+
+// The first task creates all Jobs of a job group, and no Job is resumed before all exist.
+func TestTheFirstTaskStartsItsJobGroup(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.submitGroup("g", 0, 1, 2, 1)
+	w.watch()
+	w.must(ids[1])
+	if len(w.jobsByName()) != 0 {
+		t.Fatal("a task that is not the first has created Jobs")
+	}
+	w.failing("create", "jobs", 1, errors.New("connection refused"))
+	if _, err := w.step(ids[0]); err == nil {
+		t.Fatal("no error")
+	}
+	for _, id := range ids {
+		if r := w.record(id); r.Reason != "APIServerUnavailable" {
+			t.Errorf("task %s says %q", id, r.Reason)
+		}
+	}
+	w.must(ids[0], "applied", "applied", "applied")
+	jobs := w.jobsByName()
+	for name, job := range jobs {
+		if !suspended(job) {
+			t.Errorf("Job %s is created running", name)
+		}
+	}
+	for _, id := range ids {
+		v := w.await(id, "Jobs", func(v task.View) bool { return !slices.Contains(v.Jobs, nil) })
+		w.must(id)
+		for _, name := range v.JobNames() {
+			if suspended(w.jobsByName()[name]) {
+				t.Errorf("Job %s is not resumed", name)
+			}
+		}
+	}
+	if len(jobs) != 4 {
+		t.Errorf("%d Jobs", len(jobs))
+	}
+}
+
+// A controller that ends between two facts leaves tasks with and without Applied. No Job runs before
+// the next controller has come to the first task.
+func TestAJobGroupWhoseControllerEnded(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.submitGroup("g", 0, 1, 1)
+	w.place(jobsOf(w.record(ids[0]))...)
+	w.place(jobsOf(w.record(ids[1]))...)
+	w.watch()
+	name := w.record(ids[1]).JobNames()[0]
+	w.appendAlone(task.Command{Applied: &task.Applied{Key: taskKey(ids[1]), UIDs: []string{"placed/" + name}}})
+	w.await(ids[1], "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+	w.must(ids[1])
+	if !suspended(w.jobsByName()[name]) {
+		t.Error("a Job runs before all tasks of the job group have their Jobs")
+	}
+	w.must(ids[0], "applied")
+	w.must(ids[1])
+	if suspended(w.jobsByName()[name]) {
+		t.Error("the Job is not resumed")
+	}
+}
+
+// A quota that admits only some Jobs of two job groups starts one after the other, and each as a
+// whole.
+func TestJobGroupsShareAQuota(t *testing.T) {
+	for name, message := range map[string]string{"with numbers": quotaWithNumbers, "without": quotaWithout} {
+		t.Run(name, func(t *testing.T) {
+			w := newTestCluster(t)
+			w.config.MaxBackoff = 50 * time.Millisecond
+			ids := slices.Concat(w.submitGroup("g", 0, 1, 4, 2), w.submitGroup("h", 0, 3, 3), []string{w.submit("single", 8).Submit.ID})
+			w.place(jobsOf(w.record("g1"))[:3]...)
+			w.place(jobsOf(w.record("h0"))[:2]...)
+			w.quotaOf(10, message)
+			w.watch()
+			w.run()
+			w.complete("g0", "h0", "single") // which ends the auxiliary tasks
+			for _, id := range ids {
+				w.await(id, "end", func(v task.View) bool { return v.Phase == task.Completed })
+			}
+		})
+	}
+}
+
+// A quota that is too small for the job group starts none of its tasks, and says so in all of them.
+func TestAQuotaThatIsTooSmallForAJobGroup(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.submitGroup("g", 0, 2, 2)
+	w.quotaOf(3, quotaWithNumbers)
+	w.watch()
+	for range 2 {
+		if _, err := w.step(ids[0]); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	w.must(ids[1])
+	for name, job := range w.jobsByName() {
+		if !suspended(job) {
+			t.Errorf("Job %s runs", name)
+		}
+	}
+	for _, id := range ids {
+		if r := w.record(id); r.Reason != reasonQuota || !strings.Contains(r.Message, "count/jobs.batch=3") {
+			t.Errorf("task %s says %s: %s", id, r.Reason, r.Message)
+		}
+	}
+	w.stop(ids[1])
+	for _, id := range ids {
+		if r := w.record(id); r.Phase != task.Stopped {
+			t.Errorf("after a stop of one task, %s is %s", id, r.Phase)
+		}
+	}
+}
+
+// Each pod gets the names of its own job group, once all pods have an address, and all pods get the
+// new address of a node that starts again.
+func TestNamesOfAJobGroupArePublished(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.submitGroup("rlhf", 0, 1, 2)
+	w.watch()
+	w.must(ids[0], "applied", "applied")
+	jobs := slices.Concat(w.record(ids[0]).JobNames(), w.record(ids[1]).JobNames())
+	for i, job := range jobs {
+		w.change(job, func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
+		w.startPod(job)
+		id, rank := ids[min(i, 1)], max(i-1, 0)
+		w.await(id, "pod", func(v task.View) bool { return v.Pods[rank] != nil })
+		w.addressOf(id, job, fmt.Sprint("10.0.0.", i+1))
+		if _, err := w.step(id); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.pod(jobs[0]).Annotations[task.AnnotationGroupHosts]; (got != "") != (i == 2) {
+			t.Errorf("after %d pods, the first one was told %q", i+1, got)
+		}
+	}
+	for _, job := range jobs {
+		if got := w.pod(job).Annotations[task.AnnotationGroupHosts]; got != "10.0.0.1 t0-0.rlhf\n10.0.0.2 t1-0.rlhf\n10.0.0.3 t1-1.rlhf\n" {
+			t.Errorf("the pod of %s was told %q", job, got)
+		}
+	}
+}
+
+// The controller ends an auxiliary task when its delay has passed, and deletes its Job at once.
+func TestAnAuxiliaryTaskEnds(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.submitGroup("g", 30, 1, 1)
+	w.watch()
+	w.must(ids[0], "applied", "applied")
+	w.await(ids[1], "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+	w.appendAlone(task.Command{Ended: &task.Ended{ID: ids[0], Phase: task.Completed}})
+	w.log.now = time.Now // the entries so far were stored a minute ago
+	w.must(ids[1], "ended")
+	if r := w.record(ids[1]); r.Phase != task.Completed || r.Reason != task.ReasonPrimariesDone || r.Message != "the primary tasks of job group g have completed, and the termination_delay of 30s has passed" {
+		t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
+	}
+	_, _ = w.step(ids[1])
+	if _, left := w.jobsByName()[w.record(ids[1]).JobNames()[0]]; left {
+		t.Error("the Job of the auxiliary task still exists")
+	}
+}

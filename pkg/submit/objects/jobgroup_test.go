@@ -1,0 +1,99 @@
+package objects
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s-cli/pkg/task"
+)
+
+const groupAddresses = "10.0.0.7 trainer-0.rlhf\n10.0.0.9 replay-0.rlhf\n"
+
+// member returns the command of a container of a job group whose pod has these addresses. Its waits
+// are short.
+func member(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{"setup": "", "run": run, groupHostsFile: addresses, "hosts": hosts} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
+		"left="+peersTimeout, "left=3", "sleep 1", "sleep 0", "sleep "+hostsInterval, "sleep 0.05").Replace(entrypoint(nil, groupHosts))
+	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "")
+	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir(), "DIR=" + dir}
+	return c, dir
+}
+
+// The names of the job group are in /etc/hosts before a script begins, behind those of Kubernetes,
+// and follow later changes.
+func TestNamesOfAJobGroup(t *testing.T) {
+	for shell, path := range shells(t) {
+		c, dir := member(t, path, groupAddresses, `cat "$DIR/hosts"; echo ready; until read -r line <"$DIR/go"; do sleep 0.01; done`)
+		stdout, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		out, text := bufio.NewScanner(stdout), ""
+		for out.Scan() && out.Text() != "ready" {
+			text += out.Text() + "\n"
+		}
+		if want := hosts + groupAddresses; text != want {
+			t.Errorf("%s: %q, want %q", shell, text, want)
+		}
+		moved := strings.ReplaceAll(groupAddresses, "10.0.0.9", "10.0.0.11")
+		if err := os.WriteFile(filepath.Join(dir, groupHostsFile), []byte(moved), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		late := time.Now().Add(20 * time.Second)
+		for got := []byte(nil); string(got) != hosts+moved; got, _ = os.ReadFile(filepath.Join(dir, "hosts")) {
+			if runtime.Gosched(); time.Now().After(late) {
+				t.Fatalf("%s: the names are %q", shell, got)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "go"), []byte("on\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Errorf("%s: %v", shell, err)
+		}
+	}
+}
+
+func TestAMemberOfAJobGroupWithoutAddressesGivesUp(t *testing.T) {
+	for shell, path := range shells(t) {
+		c, dir := member(t, path, "", "echo run")
+		var errOut bytes.Buffer
+		c.Stderr = &errOut
+		out, err := c.Output()
+		why, _ := os.ReadFile(filepath.Join(dir, "ended"))
+		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "some nodes of the job group have no address") || string(why) != errOut.String() {
+			t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
+		}
+	}
+}
+
+// A user that may not write /etc/hosts learns where the addresses are.
+func TestAMemberOfAJobGroupWithoutTheRightToWrite(t *testing.T) {
+	c, dir := member(t, os.Getenv("PATH"), groupAddresses, "echo run")
+	if err := os.Remove(filepath.Join(dir, "hosts")); err != nil { // root may write any file that exists
+		t.Fatal(err)
+	}
+	var errOut bytes.Buffer
+	c.Stderr = &errOut
+	out, err := c.Output()
+	if err != nil || string(out) != "run\n" || !strings.Contains(errOut.String(), "may not write") {
+		t.Errorf("%q, %v, %s", out, err, errOut.String())
+	}
+}
