@@ -21,6 +21,7 @@ import (
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -230,6 +231,12 @@ func (s *submitter) prepareItem(from origin, item []byte) (*submission, error) {
 	}
 	if from.after, from.afterAny, err = predecessors(own.After, own.AfterAny); err != nil {
 		return nil, err
+	}
+	if from.jobGroup, err = own.JobGroup.Parse(); err != nil {
+		return nil, err
+	}
+	if from.jobGroup != nil && !from.together {
+		return nil, task.Error(task.ErrInvalid, jobgroup.Param+": the tasks of a job group need a batch with "+atomicParam+"=true")
 	}
 	return s.prepare(from, t, warnings)
 }

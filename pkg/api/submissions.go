@@ -37,9 +37,10 @@ type submitter struct {
 type origin struct {
 	user, key       string
 	group           group.Membership
-	after, afterAny []string // ids or keys of the tasks that must complete or end first
-	notify          string   // URL that gets the phase changes, if the task names none
-	together        bool     // the caller reserves the submission, see submitTogether
+	after, afterAny []string       // ids or keys of the tasks that must complete or end first
+	notify          string         // URL that gets the phase changes, if the task names none
+	jobGroup        *task.JobGroup // nil without a job group
+	together        bool           // the caller reserves the submission, see submitTogether
 }
 
 // submit checks one task and appends the task to the log. warnings are the warnings of the
@@ -86,7 +87,7 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 			return nil, err
 		}
 	}
-	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny}
+	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny, JobGroup: from.jobGroup}
 	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads) > 0 {

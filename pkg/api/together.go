@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
 )
@@ -86,6 +87,9 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 			return nil, errOfTask(i, err)
 		}
 	}
+	if err := joinJobGroup(subs); err != nil {
+		return nil, err
+	}
 	order, err := items.Order(keys, after)
 	if err != nil {
 		return nil, err
@@ -105,6 +109,15 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 	}
 }
 
+// joinJobGroup makes the submissions one job group, if they name a job group.
+func joinJobGroup(subs []*submission) error {
+	all := make([]*task.Submit, len(subs))
+	for i := range subs {
+		all[i] = subs[i].submit
+	}
+	return jobgroup.Join(all)
+}
+
 // appendTogether appends submissions in this order. The error is errTaken if an id is in use.
 func (s *submitter) appendTogether(ctx context.Context, subs []*submission, order []int) ([]task.Submitted, error) {
 	commands := make([]task.Command, len(order))
@@ -115,6 +128,7 @@ func (s *submitter) appendTogether(ctx context.Context, subs []*submission, orde
 		}
 	}
 	commands[0].Submit.Together = len(order)
+	jobgroup.Identify(commands)
 	results, err := s.log.AppendTogether(ctx, commands)
 	if err != nil {
 		return nil, err

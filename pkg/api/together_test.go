@@ -48,6 +48,9 @@ func TestAnAtomicBatchWithAnErrorStoresNothing(t *testing.T) {
 		{"a wrong name", `[{"run":"true"},{"run":"true","after":["a b"]}]`, 422, `"detail":"task 2: after: must be one word`},
 		{"no list of names", `[{"run":"true","after":"a"}]`, 422, `"detail":"task 1: after: is not a list of strings`},
 		{"a circle", `[{"run":"true","idempotency_key":"a","after":["b"]},{"run":"true","idempotency_key":"b","after":["a"]}]`, 422, `after: the tasks \"a\", \"b\" wait for each other in a circle`},
+		{"a delay without a job group", `[{"run":"true","termination_delay":"5s"}]`, 422, `"detail":"task 1: auxiliary and termination_delay: need job_group`},
+		{"a wrong role", `[{"name":"a","run":"true","job_group":"g","auxiliary":"maybe"}]`, 422, `"detail":"task 1: auxiliary: is neither true nor false`},
+		{"a name twice", `[{"name":"a","run":"true","job_group":"g"},{"name":"a","run":"true","job_group":"g"}]`, 422, `have the same name, \"a\"`},
 		{"too many names", `[{"run":"true","after":[` + strings.TrimSuffix(strings.Repeat(`"a",`, maxPredecessors+1), ",") + `]}]`, 422, "after: 257 tasks exceed the limit of 256"},
 		{"too large", `[` + strings.TrimSuffix(strings.Repeat(`{"run":"`+strings.Repeat("x", 100<<10)+`"},`, 42), ",") + `]`, 413, "must fit one entry of the log"},
 	} {
@@ -153,5 +156,24 @@ func TestAnAtomicBatchTakesItsLimitsInOneStep(t *testing.T) {
 	}
 	if got := s.send("POST", "/tasks/submit", `{"run":"true"}`); got.StatusCode != 200 {
 		t.Errorf("the refused batches used up the rate: %d %s", got.StatusCode, got.body)
+	}
+}
+
+// The tasks of a batch that name a job group know the job group, whose id is that of the first task.
+func TestABatchIsAJobGroup(t *testing.T) {
+	s := serve(t, &fake{})
+	const body = `[{"name":"trainer","run":"true","num_nodes":2,"job_group":"rlhf"},{"name":"replay","run":"true","job_group":"rlhf","auxiliary":true,"termination_delay":"1m"}]`
+	b := s.send("POST", batchPath+"?atomic=true", body).batch(t)
+	told := s.told()
+	if len(told) != 2 {
+		t.Fatalf("%d commands, %+v", len(told), b)
+	}
+	first := b.Results[0].ID
+	want := []task.JobGroup{{ID: first, Name: "rlhf", Tasks: 2, Jobs: 3, Primary: true}, {ID: first, Name: "rlhf", Index: 1, Tasks: 2, Jobs: 3, Delay: 60}}
+	if diff := cmp.Diff(want, []task.JobGroup{*told[0].Submit.JobGroup, *told[1].Submit.JobGroup}); diff != "" {
+		t.Errorf("job groups (-want +got):\n%s", diff)
+	}
+	if b := s.send("POST", batchPath, body).batch(t); b.Failed != 2 || !strings.Contains(b.Results[0].Detail, "job_group: the tasks of a job group need a batch with atomic=true") {
+		t.Errorf("without atomic: %+v", b)
 	}
 }

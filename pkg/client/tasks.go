@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/jobgroup"
 )
 
 // Submit submits t. After Submit returns, the server has stored the task and lists the
@@ -94,6 +95,7 @@ func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task
 type Item struct {
 	task.Spec
 	group.Membership
+	jobgroup.Item
 
 	Key      string   `json:"idempotency_key,omitempty"`
 	After    []string `json:"after,omitempty"`     // ids or keys of tasks that must complete before this task starts

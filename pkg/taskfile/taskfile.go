@@ -5,6 +5,7 @@ package taskfile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -13,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	groups "k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/jobgroup"
 )
 
 // MaxSize is the largest size of the text of a task or a volume, in bytes.
@@ -50,6 +52,7 @@ const (
 type Item struct {
 	groups.Membership
 
+	JobGroup        jobgroup.Item
 	Key             string
 	After, AfterAny []string
 }
@@ -60,16 +63,7 @@ func ParseItem(data []byte) (t task.Spec, i Item, warnings []string, err error) 
 	withItem := func(data []byte) (*node, error) {
 		root, err := fromJSON(data)
 		if err == nil {
-			i.Key, err = root.take(ItemKey)
-		}
-		if err == nil {
-			i.Membership, err = root.takeMembership()
-		}
-		if err == nil {
-			i.After, err = root.takeList(ItemAfter)
-		}
-		if err == nil {
-			i.AfterAny, err = root.takeList(ItemAfterAny)
+			i, err = root.takeItem()
 		}
 		return root, err
 	}
@@ -89,27 +83,32 @@ func (n *node) take(field string) (string, error) {
 	return value.text, nil
 }
 
-// takeMembership removes the fields of the group from an item and returns them.
-func (n *node) takeMembership() (m groups.Membership, err error) {
-	if m.Group, err = n.take(groups.Param); err != nil {
-		return m, err
+// takeItem removes the fields that are not fields of a task from an item and returns them.
+func (n *node) takeItem() (i Item, err error) {
+	var errs [9]error
+	limit := ""
+	i.Key, errs[0] = n.take(ItemKey)
+	i.Group, errs[1] = n.take(groups.Param)
+	limit, errs[2] = n.take(groups.MaxParallelParam)
+	i.FailFast, errs[3] = n.takeBool(groups.FailFastParam)
+	i.JobGroup.Name, errs[4] = n.take(jobgroup.Param)
+	i.JobGroup.Auxiliary, errs[5] = n.takeBool(jobgroup.AuxiliaryParam)
+	i.JobGroup.Delay, errs[6] = n.take(jobgroup.DelayParam)
+	i.After, errs[7] = n.takeList(ItemAfter)
+	i.AfterAny, errs[8] = n.takeList(ItemAfterAny)
+	if err := cmp.Or(errs[:]...); err != nil {
+		return i, err
 	}
-	limit, err := n.take(groups.MaxParallelParam)
-	if err != nil {
-		return m, err
+	i.MaxParallel, err = groups.ParseMaxParallel(limit)
+	return i, err
+}
+
+func (n *node) takeBool(field string) (bool, error) {
+	text, err := n.take(field)
+	if err == nil && text != "" && text != "true" && text != "false" {
+		err = &fieldError{task.ErrInvalid, field, "is neither true nor false", 0}
 	}
-	if m.MaxParallel, err = groups.ParseMaxParallel(limit); err != nil {
-		return m, err
-	}
-	switch failFast, err := n.take(groups.FailFastParam); {
-	case err != nil:
-		return m, err
-	case failFast != "" && failFast != "true" && failFast != "false":
-		return m, &fieldError{task.ErrInvalid, groups.FailFastParam, "is neither true nor false", 0}
-	default:
-		m.FailFast = failFast == "true"
-	}
-	return m, nil
+	return text == "true", err
 }
 
 // takeList removes a field with a list of texts from an item and returns the texts.

@@ -115,15 +115,17 @@ func documents(data []byte) (docs []*yaml.Node, err error) {
 	return docs, nil
 }
 
+const severalHow = "; submit the file with 'k8s-cli jobs submit', or its tasks with POST /tasks/batch?atomic=true"
+
 // feature returns the SkyPilot feature that several documents in one file mean, and what the
 // user can do. The feature depends on the first document.
 func feature(first *yaml.Node) string {
 	for i := 0; i+1 < len(first.Content) && first.Kind == yaml.MappingNode; i += 2 {
 		if first.Content[i].Value == "execution" && first.Content[i+1].Value == "parallel" {
-			return "a job group (tasks that run in parallel), which is not supported; submit each task separately"
+			return "a job group (tasks that start together)" + severalHow
 		}
 	}
-	return "a pipeline (tasks that run one after the other); submit the file with 'k8s-cli jobs submit', or its tasks with POST /tasks/batch?atomic=true"
+	return "a pipeline (tasks that run one after the other)" + severalHow
 }
 
 var (

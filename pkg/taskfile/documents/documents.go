@@ -9,13 +9,15 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/jobgroup"
 )
 
 // A File is a task file.
 type File struct {
-	Name     string   // of the header; empty without a header
-	Parallel bool     // the tasks are a job group
-	Tasks    [][]byte // text of each task; empty lines in front keep the line numbers of the file
+	Name     string          // of the header; empty without a header
+	Parallel bool            // the tasks are a job group
+	JobGroup []jobgroup.Item // by task; nil unless Parallel
+	Tasks    [][]byte        // text of each task; empty lines in front keep the line numbers of the file
 }
 
 // Several reports whether the file is a pipeline or a job group.
@@ -42,10 +44,16 @@ func Split(data []byte) (File, error) {
 	}
 	var f File
 	if all[0].isHeader() {
-		if err := f.readHeader(all[0].header); err != nil {
+		header := all[0].header
+		if err := f.readHeader(header); err != nil {
 			return File{}, err
 		}
 		all = all[1:]
+		if f.Parallel {
+			if err := f.readJobGroup(header, all); err != nil {
+				return File{}, err
+			}
+		}
 	}
 	for _, d := range all {
 		f.Tasks = append(f.Tasks, d.text)
