@@ -25,9 +25,9 @@ import (
 const groupsHelp = `List groups of tasks, newest first, or show the groups with these names.
 
 A group is all tasks that you submitted with the same --group. Each sweep by
---grid or --num-jobs and each pipeline is a group. The list shows the number of
-tasks by status, the estimated time until the last task ends, and the task that
-failed first.`
+--grid or --num-jobs, each pipeline and each job group is a group. The list
+shows the number of tasks by status, the estimated time until the last task
+ends, and the task that failed first.`
 
 func newGroupsCommand(e *env, s *server) *cobra.Command {
 	var allUsers bool

@@ -29,7 +29,9 @@ Without ID, the command prints the log of your newest task.
 The log goes to stdout; messages go to stderr. Without --grep, --exclude and
 --parallel, the bytes of the log are unchanged, except that a terminal shows the
 node of each line in a colour, unless NO_COLOR is set. The command prints the
-logs of several tasks one after the other, or at the same time with --parallel.
+logs of several tasks one after the other, or at the same time with --parallel,
+with the id of the task before each line, or its name if it is in a job group.
+--group prints the logs of a job group at the same time.
 
 --grep and --exclude take regular expressions in the syntax of Go (RE2), and
 match each line without the prefix of its node. A line must match one of the
@@ -93,7 +95,7 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
 			}
 			switch {
 			case cmd.Flags().Changed("group"):
-				if ids, err = tasksOfGroup(cmd.Context(), c, o.group); err != nil {
+				if ids, err = o.ofGroup(cmd.Context(), c); err != nil {
 					return err
 				}
 			case len(ids) == 0:
@@ -106,6 +108,18 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
 	groupFlag(cmd, s, &o.group, "print the logs of the tasks in the group of this `name`, oldest first")
 	s.shortFlag(cmd)
 	return cmd
+}
+
+// ofGroup returns the ids of the tasks of the group. The tasks of a job group run at the same time,
+// so their logs are printed at the same time.
+func (o *logging) ofGroup(ctx context.Context, c *client.Client) ([]string, error) {
+	ids, err := tasksOfGroup(ctx, c, o.group)
+	if err != nil || o.parallel || len(ids) == 0 {
+		return ids, err
+	}
+	first, err := c.Task(ctx, ids[0])
+	o.parallel = err == nil && first.Metadata.JobGroup != ""
+	return ids, err
 }
 
 func (o *logging) flags(cmd *cobra.Command) {

@@ -46,7 +46,7 @@ func followTogether(ctx context.Context, e *env, c *client.Client, ids []string,
 	var logs sync.WaitGroup
 	for i, t := range tasks {
 		logs.Go(func() {
-			w := o.writer(&screen, out, screen.Style.Rank(i, show.Plain(t.ID)+" | "))
+			w := o.writer(&screen, out, screen.Style.Rank(i, show.Plain(labelOf(t))+" | "))
 			err := c.Logs(ctx, t.ID, o.LogOptions, w)
 			codes[i], errs[i] = logEnded(ctx, &screen, c, t.ID, errors.Join(err, w.Close()))
 		})
@@ -64,6 +64,15 @@ func followTogether(ctx context.Context, e *env, c *client.Client, ids []string,
 		return err
 	}
 	return codeError(highest)
+}
+
+// labelOf returns what each line of the log of a task begins with: the name of the task in its job
+// group, where names are unique, or its id.
+func labelOf(t task.Status) string {
+	if t.Metadata.JobGroup != "" {
+		return t.Name
+	}
+	return t.ID
 }
 
 // maxFiles is the limit of files that the log of one task may have. It is far more than the

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"k8s-cli/cmd/k8s-cli/internal/show"
@@ -9,13 +8,9 @@ import (
 	"k8s-cli/pkg/taskfile/documents"
 )
 
-var errJobGroup = errors.New("a job group (execution: parallel) is not supported; submit its tasks separately, or remove execution to run one after the other")
-
-// readPipeline returns the jobs of a file of several tasks. The overrides apply to each task.
-func (s *submitter) readPipeline(file string, f documents.File, o taskfile.Overrides) ([]job, error) {
-	if f.Parallel {
-		return nil, fmt.Errorf("%s: %w", display(file), errJobGroup)
-	}
+// readSeveral returns the jobs of a file of several tasks, a pipeline or a job group. The overrides
+// apply to each task.
+func (s *submitter) readSeveral(file string, f documents.File, o taskfile.Overrides) ([]job, error) {
 	jobs := make([]job, len(f.Tasks))
 	for i, data := range f.Tasks {
 		called := partOf(file, i)
@@ -23,7 +18,10 @@ func (s *submitter) readPipeline(file string, f documents.File, o taskfile.Overr
 		if err != nil {
 			return nil, err
 		}
-		j.about, j.chained = called+": ", true
+		j.about, j.together = called+": ", true
+		if f.Parallel {
+			j.member = f.JobGroup[i]
+		}
 		jobs[i] = j
 	}
 	s.pipeline = f.Name
@@ -42,8 +40,6 @@ func reports(file string, data []byte, o taskfile.Overrides) []show.Report {
 	switch {
 	case err != nil:
 		return []show.Report{refused(file, err)}
-	case f.Parallel:
-		return []show.Report{refused(file, errJobGroup)}
 	case !f.Several():
 		return []show.Report{reportOf(display(file), data, o)}
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/documents"
 )
@@ -30,10 +31,18 @@ FILE is a SkyPilot task file, or - for stdin. The command reads all files before
 it submits the first task, and submits several tasks in one request. It reports
 each task that the server rejects.
 
-A file of several documents is a pipeline: its tasks belong to one group and run
-one after the other. Each task starts when the task before has completed. If a
-task fails or is stopped, the tasks after it fail with the reason
-DependencyFailed. The server accepts all tasks of a pipeline, or none.
+A file of several documents is a pipeline or a job group. The tasks of either
+belong to one group.
+
+The tasks of a pipeline run one after the other. Each task starts when the task
+before has completed. If a task fails or is stopped, the tasks after it fail
+with the reason DependencyFailed. The server accepts all tasks of a pipeline, or
+none.
+
+The tasks of a job group (execution: parallel in the first document) start
+together or not at all, and reach each other as {task}-{rank}.{group}. A primary
+task that fails ends the others. When all primary tasks have completed, the
+auxiliary tasks end after termination_delay.
 
 --grid and --num-jobs submit a sweep: one group of tasks, with the name of
 --group or a generated name. The variables SKYPILOT_JOB_RANK and
@@ -50,7 +59,8 @@ The command does not replace $NAME in values.
 
 The log goes to stdout unchanged, after the lines that show the id of the task;
 messages go to stderr. The command prints the logs of several tasks one after
-the other.
+the other, and those of a job group at the same time, with the name of the task
+before each line.
 
 Exit codes (with several tasks, the highest code):
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.
@@ -122,7 +132,8 @@ type job struct {
 	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
 	group    group.Membership
-	chained  bool // the task starts when the job before has completed
+	together bool          // the file has several tasks, which are submitted together: a pipeline or a job group
+	member   jobgroup.Item // of a job group; empty in a pipeline
 	warnings []string
 }
 
@@ -156,8 +167,8 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 		}
 		jobs = append(jobs, of...)
 	}
-	if len(paths)*len(points) > 1 && slices.ContainsFunc(jobs, func(j job) bool { return j.chained }) {
-		return exit.Usagef("a file of several tasks is a pipeline, which cannot be combined with other files, --grid or --num-jobs; submit the pipeline alone")
+	if len(paths)*len(points) > 1 && slices.ContainsFunc(jobs, func(j job) bool { return j.together }) {
+		return exit.Usagef("a file of several tasks is a pipeline or a job group, which cannot be combined with other files, --grid or --num-jobs; submit the file alone")
 	}
 	for i, j := range jobs {
 		if jobs[i].task, err = s.files.pack(ctx, j.task); err != nil {
@@ -167,7 +178,7 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 	if s.options.dryRun {
 		return preview(ctx, s.client, s.printer, jobs)
 	}
-	if err := s.assignGroup(jobs, points[0].Rank != nil || jobs[0].chained, paths[0]); err != nil {
+	if err := s.assignGroup(jobs, points[0].Rank != nil || jobs[0].together, paths[0]); err != nil {
 		return err
 	}
 	return s.submitJobs(ctx, jobs)
@@ -192,7 +203,11 @@ func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
 		printError(s.Console, wrong)
 		wrong = exit.Silent(exit.Failure)
 	}
-	return cmp.Or(follow(ctx, s.env, s.client, ids, logging{}), wrong)
+	logs := follow
+	if jobs[0].member.Name != "" {
+		logs = followTogether // the tasks of a job group run at the same time
+	}
+	return cmp.Or(logs(ctx, s.env, s.client, ids, logging{}), wrong)
 }
 
 // submitAll submits the jobs and prints the result of each job, in the order of the jobs.
@@ -267,7 +282,7 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", display(file), err)
 	case f.Several():
-		return s.readPipeline(file, f, overrides)
+		return s.readSeveral(file, f, overrides)
 	}
 	envs := overrides.Envs
 	jobs := make([]job, len(points))

@@ -54,8 +54,8 @@ type submitResult struct {
 // submitAll submits all jobs, several of them in one request. It returns the results in
 // the order of the jobs, and the error that prevented further results.
 func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, error) {
-	if jobs[0].chained {
-		return u.submitChain(ctx, jobs)
+	if jobs[0].together {
+		return u.submitTogether(ctx, jobs)
 	}
 	if len(jobs) == 1 {
 		got, err := u.submit(ctx, jobs[0])
@@ -80,20 +80,25 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 	return answers, err
 }
 
-// submitChain submits tasks that run one after the other, all or none. If the server has deleted
-// an upload since the check, submitChain uploads the files again and repeats the request once.
-func (u *uploader) submitChain(ctx context.Context, jobs []job) ([]submitResult, error) {
+// submitTogether submits the tasks of a pipeline or a job group, all or none. If the server has
+// deleted an upload since the check, submitTogether uploads the files again and repeats the request
+// once.
+func (u *uploader) submitTogether(ctx context.Context, jobs []job) ([]submitResult, error) {
 	items, err := u.uploadAll(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
-	results, err := u.client.SubmitChain(ctx, items)
+	send := u.client.SubmitChain
+	if jobs[0].member.Name != "" {
+		send = u.client.SubmitTogether
+	}
+	results, err := send(ctx, items)
 	if errors.Is(err, task.ErrConflict) && len(u.packed) > 0 {
 		clear(u.sent)
 		if _, err := u.uploadAll(ctx, jobs); err != nil {
 			return nil, err
 		}
-		results, err = u.client.SubmitChain(ctx, items)
+		results, err = send(ctx, items)
 	}
 	answers := make([]submitResult, len(results))
 	for i, r := range results {
@@ -109,7 +114,7 @@ func (u *uploader) uploadAll(ctx context.Context, jobs []job) ([]client.Item, er
 		if err := u.upload(ctx, j.task); err != nil {
 			return nil, about(j.about, err)
 		}
-		items[i] = client.Item{Spec: j.task, Membership: j.group}
+		items[i] = client.Item{Spec: j.task, Membership: j.group, Item: j.member}
 	}
 	return items, nil
 }
