@@ -127,6 +127,34 @@ class Client(Operations):
         jobs = self.submit_all(items, group=name, atomic=True)
         return Sweep(self, name, jobs, list(range(len(jobs))))
 
+    def job_group(
+        self,
+        name: str,
+        tasks: Iterable[Union[Task, Mapping[str, Any]]],
+        *,
+        primary: Iterable[str] = (),
+        termination_delay: str = "",
+        group: str = "",
+    ) -> Sweep:
+        """Submits tasks that start together or not at all, as one group. Each task needs a name of its own.
+
+        The tasks reach each other as {task}-{rank}.{name}. When the tasks in primary have completed, the server ends the
+        others after termination_delay; without primary, all tasks are primary.
+        """
+        made, first = [Task.of(t) for t in tasks], set(primary)
+        unknown = first - {t.name for t in made}
+        if unknown:
+            raise ValueError(f"primary: the job group has no task {sorted(unknown)[0]!r}")
+        items: List[Item] = []
+        for t in made:
+            auxiliary = bool(first) and t.name not in first
+            items.append(
+                Item(t, job_group=name, auxiliary=auxiliary, termination_delay=termination_delay if auxiliary else "")
+            )
+        chosen = group or self._group_name(Task("", name=name))
+        jobs = self.submit_all(items, group=chosen, atomic=True)
+        return Sweep(self, chosen, jobs, list(range(len(jobs))))
+
     def preview(self, task: TaskLike = None, **fields: Any) -> models.Preview:
         """Returns the Kubernetes objects that the server would create for a task. preview submits nothing."""
         made = Task.of(task, fields)
@@ -225,6 +253,9 @@ class Client(Operations):
             "after_any": names(item.after_any),
             "max_parallel": item.max_parallel,
             "fail_fast": item.fail_fast,
+            "job_group": item.job_group,
+            "auxiliary": item.auxiliary,
+            "termination_delay": item.termination_delay,
         }
         return {**fields, **{k: v for k, v in more.items() if v}}
 

@@ -140,6 +140,9 @@ class Item(NamedTuple):
     after_any: Sequence[Any] = ()  # ids, keys or jobs that must end before the task starts
     max_parallel: int = 0  # the task waits while so many tasks of its group are active; 0 means no limit
     fail_fast: bool = False  # if the task fails, the server stops the other tasks of its group
+    job_group: str = ""  # name of the job group that all tasks of the batch form; needs atomic
+    auxiliary: bool = False  # the job group does not wait for the task, and ends it
+    termination_delay: str = ""  # how long an auxiliary task goes on after the primary tasks, for example 30s
 
 
 def names(predecessors: Union[str, Iterable[Any], Any]) -> List[str]:

@@ -159,6 +159,23 @@ async def chains(s):
     expect((status.first_failure.task_id, (await chain[1].status()).exit_code), (chain[1].id, 3))
 
 
+@story("the tasks of a job group start together and know each other by name; the auxiliary task ends with them")
+async def job_groups(s):
+    c = s.client()
+    trainer = Task("grep -o 'buffer-0.rlhf$' /etc/hosts; echo $SKYPILOT_JOBGROUP_NAME", name="trainer", cpus=0.1)
+    buffer = Task("sleep 1000", name="buffer", cpus=0.1)
+    group = await c.job_group("rlhf", [trainer, buffer], primary=["trainer"], termination_delay="1s")
+    expect((await group.wait()).by_status["completed"], 2)
+    expect(await texts(group[0].logs()), "buffer-0.rlhf\nrlhf\n")
+    last = (await group[1].status()).metadata
+    expect((last.job_group, last.job_group_id, last.job_group_role), ("rlhf", group[0].id, "auxiliary"))
+    expect((last.reason, last.stops_at), ("PrimaryTasksCompleted", None))
+    failing = await c.job_group("rlhf", [Task("exit 3", name="a", cpus=0.1), buffer])
+    await failing.wait()
+    expect((await failing[1].status()).metadata.reason, "JobGroupFailed")
+    await refused(ValueError, lambda: c.job_group("rlhf", [trainer], primary=["trainr"]))
+
+
 @story("a chain with a wrong task submits nothing")
 async def atomic(s):
     c = s.client()

@@ -186,6 +186,24 @@ class TestRetries(WithStub):
         self.assertLessEqual(_retry.resume_pause(50), 2)
 
 
+class TestJobGroups(WithStub):
+    def test_a_job_group_is_one_atomic_batch(self) -> None:
+        results = [{"task_id": f"id{i}", "status": "submitted", "message": ""} for i in range(2)]
+        stub = self.stub((200, {}, json.dumps({"submitted": 2, "failed": 0, "results": results}).encode()))
+        tasks = [k8s_cli.Task("true", name="trainer"), k8s_cli.Task("true", name="buffer")]
+        group = self.client(stub).job_group("rlhf", tasks, primary=["trainer"], termination_delay="30s", group="g")
+        self.assertEqual(([j.id for j in group], group.name), (["id0", "id1"], "g"))
+        _, path, _, body = stub.requests[0]
+        self.assertEqual(path, "/tasks/batch?atomic=true")
+        want = [
+            {"name": "trainer", "run": "true", "group": "g", "job_group": "rlhf"},
+            {"name": "buffer", "run": "true", "group": "g", "job_group": "rlhf", "auxiliary": True},
+        ]
+        self.assertEqual(json.loads(body), [want[0], {**want[1], "termination_delay": "30s"}])
+        with self.assertRaisesRegex(ValueError, "no task 'trainr'"):
+            self.client(stub).job_group("rlhf", tasks, primary=["trainr"])
+
+
 class TestTruncation(unittest.TestCase):
     """A response that ends too early is an error at every byte, and never a shorter response."""
 
