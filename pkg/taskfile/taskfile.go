@@ -86,7 +86,7 @@ func (n *node) take(field string) (string, error) {
 // takeItem removes the fields that are not fields of a task from an item and returns them.
 func (n *node) takeItem() (i Item, err error) {
 	var errs [9]error
-	limit := ""
+	var limit string
 	i.Key, errs[0] = n.take(ItemKey)
 	i.Group, errs[1] = n.take(groups.Param)
 	limit, errs[2] = n.take(groups.MaxParallelParam)

@@ -99,10 +99,8 @@ func TestEndsOfAJobGroup(t *testing.T) {
 		why     string // reason and message of x, or of b if x is pending
 	}{
 		{"a primary task completed", true, 0, []func(*testState){end("a", task.Completed)}, "completed pending pending", ""},
-		{"all primary tasks completed", true, 0, []func(*testState){end("a", task.Completed), end("b", task.Completed)}, "completed completed completed",
-			"PrimaryTasksCompleted: the primary tasks of job group rlhf have completed"},
-		{"all primary tasks completed, with a delay", true, 90, []func(*testState){end("a", task.Completed), end("b", task.Completed)}, "completed completed pending",
-			"PrimaryTasksCompleted: the primary tasks of job group rlhf have completed; this task ends after its termination_delay of 1m30s"},
+		{"all primary tasks completed", true, 0, []func(*testState){end("a", task.Completed), end("b", task.Completed)}, "completed completed completed", "PrimaryTasksCompleted: the primary tasks of job group rlhf have completed"},
+		{"all primary tasks completed, with a delay", true, 90, []func(*testState){end("a", task.Completed), end("b", task.Completed)}, "completed completed pending", "PrimaryTasksCompleted: the primary tasks of job group rlhf have completed; this task ends after its termination_delay of 1m30s"},
 		{"the auxiliary task completed first", true, 90, []func(*testState){end("x", task.Completed), end("b", task.Completed)}, "pending completed completed", "end: "},
 		{"a primary task failed", true, 90, []func(*testState){end("b", task.Failed)}, "stopped failed stopped", "JobGroupFailed: task b (name-b) of job group rlhf failed"},
 		{"a primary task was stopped", true, 90, []func(*testState){stops("a")}, "stopped stopped stopped", "JobGroupFailed: task a (name-a) of job group rlhf was stopped"},
