@@ -45,6 +45,9 @@ type config struct {
 	maxUpload    size
 	keepUploads  time.Duration
 
+	maxOutputs      size
+	maxOutputsTotal size
+
 	secretsKeyFile      string
 	secretsKeyNamespace string
 
@@ -116,6 +119,10 @@ func (c *config) define(f *pflag.FlagSet) {
 	c.maxUpload = 512 << 20
 	f.Var(&c.maxUpload, "max-upload", "maximum size of one uploaded archive of files, compressed")
 	f.DurationVar(&c.keepUploads, "keep-uploads", 24*time.Hour, "time to keep an uploaded archive of files after a task last used the archive")
+
+	c.maxOutputs, c.maxOutputsTotal = 256<<20, 1<<30
+	f.Var(&c.maxOutputs, "max-outputs", "maximum size of the archive with the outputs of one node of a task, compressed")
+	f.Var(&c.maxOutputsTotal, "max-outputs-total", "maximum size of the outputs of all tasks in the history")
 
 	f.DurationVar(&c.keepJobs, "keep-jobs", time.Hour, "time to keep the Jobs of a task after the task ends, at most --history; the server deletes Jobs earlier while tasks wait for --max-active-jobs")
 	f.BoolVar(&c.adoptLegacy, "adopt-legacy", false, "adopt the Jobs and claims that the original launcher created, as tasks and volumes of the users in their labels")

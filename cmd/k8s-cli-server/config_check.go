@@ -122,6 +122,8 @@ func (c *config) checkUploads() error {
 		return usagef("--advertise-url: %q is not http://HOST[:PORT] or https://HOST[:PORT], perhaps with a path", c.advertiseURL)
 	case c.maxUpload < 1:
 		return usagef("--max-upload: %s must be greater than 0", &c.maxUpload)
+	case c.maxOutputs < 1 || c.maxOutputsTotal < c.maxOutputs:
+		return usagef("--max-outputs: %s must be greater than 0, and at most --max-outputs-total (%s)", &c.maxOutputs, &c.maxOutputsTotal)
 	case c.keepUploads < time.Second:
 		return usagef("--keep-uploads: %s must be at least 1s", c.keepUploads)
 	}

@@ -36,9 +36,10 @@ type dependencies struct {
 	events        *events.Stream
 	archivedLogs  *blob.Store        // ends of task logs
 	uploads       *blob.Uploads      // files of users
+	outputs       *blob.Uploads      // outputs of tasks
 	embedded      *natsserver.Server // nil with an external NATS
 	nats          *natsconn.Conn     // for the log and the events
-	files         *natsconn.Conn     // for archivedLogs and uploads, whose transfers may be large and slow
+	files         *natsconn.Conn     // for archivedLogs, uploads and outputs, whose transfers may be large and slow
 	sealer        *seal.Sealer       // nil without a key: tasks with secrets or files are rejected
 
 	keyNamespace string // of the Secret with the sealing key
@@ -123,6 +124,9 @@ func (d *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 		}
 		if err == nil {
 			d.uploads, err = files.OpenUploadStore(ctx)
+		}
+		if err == nil {
+			d.outputs, err = files.OpenOutputStore(ctx, int64(c.maxOutputsTotal))
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,16 +29,19 @@ const (
 )
 
 // filePath matches the path from which the init container of a pod downloads one file of
-// a task.
-var filePath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/files/[0-9a-f]{64}$`)
+// a task, and outputPath the URL to which a node of a task sends its outputs.
+var (
+	filePath   = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/files/[0-9a-f]{64}$`)
+	outputPath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/outputs/[0-9]{1,5}(\?missing=[0-9,]{1,64}|\?failed=[a-z]{1,8})?$`)
+)
 
 // A dialer opens a connection to the server of this process.
 type dialer func(context.Context) (net.Conn, error)
 
-// serveFiles serves the files of tasks to their pods on listener until ctx ends. After
-// that, serveFiles finishes the active requests. It forwards requests for files to the
-// server that dial connects to. Every other request gets 404, so that a network policy
-// can restrict pods to their files.
+// serveFiles serves the files of tasks to their pods on listener until ctx ends, and receives
+// the outputs of tasks. After that, serveFiles finishes the active requests. It forwards
+// requests for files and outputs to the server that dial connects to. Every other request
+// gets 404, so that a network policy can restrict pods to their files.
 func serveFiles(ctx context.Context, listener net.Listener, dial dialer, logger *slog.Logger) error {
 	s := &http.Server{
 		Handler:                      filesHandler(dial, logger),
@@ -69,7 +73,9 @@ func filesHandler(dial dialer, logger *slog.Logger) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", cmp.Or(r.In.Host, "files")
-			r.Out.Body, r.Out.ContentLength, r.Out.TransferEncoding = nil, 0, nil
+			if r.In.Method != http.MethodPut {
+				r.Out.Body, r.Out.ContentLength, r.Out.TransferEncoding = nil, 0, nil
+			}
 		},
 		Transport: &http.Transport{
 			DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
@@ -78,18 +84,37 @@ func filesHandler(dial dialer, logger *slog.Logger) http.Handler {
 			ReadBufferSize:     filesBuffer,
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			logger.Debug("proxying a download of a task's files failed", "err", err)
+			logger.Debug("proxying files of a task failed", "err", err)
 			refuse(w, http.StatusServiceUnavailable, "the server is starting or stopping; try again")
 		},
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead || !filePath.MatchString(r.RequestURI) {
-			refuse(w, http.StatusNotFound, "this address has the files of tasks alone; use the address of the API")
+		control := http.NewResponseController(w)
+		switch download := r.Method == http.MethodGet || r.Method == http.MethodHead; {
+		case r.Method == http.MethodPut && outputPath.MatchString(r.RequestURI):
+			r.Body = &deadlineReader{r.Body, control}
+		case !download || !filePath.MatchString(r.RequestURI):
+			refuse(w, http.StatusNotFound, "this address has the files and outputs of tasks alone; use the address of the API")
 			return
 		}
-		proxy.ServeHTTP(&deadlineWriter{w, http.NewResponseController(w)}, r)
+		proxy.ServeHTTP(&deadlineWriter{w, control}, r)
 	})
+}
+
+// A deadlineReader sets a new read deadline for each part of the body.
+type deadlineReader struct {
+	io.ReadCloser
+
+	control *http.ResponseController
+}
+
+// Read reads one part of the body.
+func (r *deadlineReader) Read(p []byte) (int, error) {
+	if err := r.control.SetReadDeadline(time.Now().Add(filesStall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return r.ReadCloser.Read(p)
 }
 
 func refuse(w http.ResponseWriter, code int, detail string) {

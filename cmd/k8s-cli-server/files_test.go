@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -20,12 +21,20 @@ type behind struct {
 	mu      sync.Mutex
 	reached []string
 	body    string
+
+	received atomic.Int64 // bytes of the body of the last request
 }
 
 func (b *behind) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	received, _ := io.Copy(io.Discard, r.Body)
+	b.received.Store(received)
 	b.mu.Lock()
 	b.reached = append(b.reached, r.Method+" "+r.RequestURI+" "+r.Header.Get("Authorization"))
 	b.mu.Unlock()
+	if r.Method == http.MethodPut {
+		_, _ = io.WriteString(w, "stored")
+		return
+	}
 	w.Header().Set("ETag", `"sum"`)
 	w.Header().Set("Content-Length", fmt.Sprint(len(b.body)))
 	_, _ = io.WriteString(w, b.body)
@@ -85,11 +94,11 @@ func exchange(t *testing.T, address, request string) (int, http.Header, string) 
 	method, _, _ := strings.Cut(request, " ")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
-		t.Fatalf("%.60q: %v", request, err)
+		t.Fatalf("%.160q: %v", request, err)
 	}
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		t.Fatalf("%.60q: %v", request, err)
+		t.Fatalf("%.160q: %v", request, err)
 	}
 	return answer.StatusCode, answer.Header, string(body)
 }
@@ -105,6 +114,8 @@ func TestFilesListenerServesFilesAlone(t *testing.T) {
 		"GET " + path + "/ HTTP/1.1", "GET " + path + "?x=1 HTTP/1.1", "GET /" + path + " HTTP/1.1", "GET " + path + "/../../../../tasks HTTP/1.1",
 		"GET /tasks/../tasks/lex9x817/files/" + sum + " HTTP/1.1", "GET /tasks/lex9x817%2flogs/files/" + sum + " HTTP/1.1", "GET /tasks/lex9x817/files/" + sum[1:] + " HTTP/1.1",
 		"GET http://api/tasks HTTP/1.1", "GET http://api" + path + " HTTP/1.1",
+		"GET /tasks/lex9x817/outputs/0 HTTP/1.1", "POST /tasks/lex9x817/outputs/0 HTTP/1.1", "PUT /tasks/lex9x817/outputs/x HTTP/1.1", "PUT /tasks/lex9x817/outputs/0/ HTTP/1.1",
+		"PUT /tasks/lex9x817/outputs/0?x=1 HTTP/1.1", "PUT /tasks/lex9x817/outputs/0?missing=0&x=1 HTTP/1.1", "PUT /uploads/" + sum + " HTTP/1.1",
 	} {
 		code, _, body := exchange(t, address, request+"\r\nHost: files\r\nX-User: ann\r\n\r\n")
 		if code != http.StatusNotFound || !strings.Contains(body, `"detail"`) {
@@ -143,6 +154,32 @@ func TestFilesListenerHidesNoRequest(t *testing.T) {
 		exchange(t, address, request)
 		if reached := b.take(); len(reached) != 1 || !strings.HasPrefix(reached[0], "GET "+path) {
 			t.Errorf("%.150q reached the server as %q", request, reached)
+		}
+	}
+}
+
+// TestFilesListenerReceivesOutputs checks that the outputs of a node reach the API server, also if
+// they are chunked, and that the answer reaches the node.
+func TestFilesListenerReceivesOutputs(t *testing.T) {
+	b, address := serveBehind(t)
+	path := "/tasks/lex9x817/outputs/12"
+	content := strings.Repeat("outputs ", 10_000)
+	for _, request := range []string{
+		fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nContent-Length: %d\r\n\r\n%s", path, len(content), content),
+		fmt.Sprintf("PUT %s?missing=0,1 HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", path, len(content), content),
+		fmt.Sprintf("PUT %s?failed=size HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nContent-Length: 0\r\n\r\n", path),
+	} {
+		code, _, body := exchange(t, address, request)
+		target := strings.Fields(request)[1]
+		if reached := b.take(); code != http.StatusOK || body != "stored" || len(reached) != 1 || reached[0] != "PUT "+target+" Bearer token" {
+			t.Errorf("%.120q: %d, reached the server as %q", request, code, reached)
+		}
+		want := len(content)
+		if strings.Contains(target, "failed") {
+			want = 0
+		}
+		if got := b.received.Load(); got != int64(want) {
+			t.Errorf("%.120q: the server got %d bytes, want %d", request, got, want)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/cache/files"
 	"k8s-cli/pkg/queue/events"
+	"k8s-cli/pkg/task/outputs"
 )
 
 // runLeader runs the work of the leader until ctx ends.
@@ -19,6 +21,9 @@ func (p *parts) runLeader(ctx context.Context) error {
 	g.Go(func() error { return p.deps.log.RunSnapshots(ctx, p.store) })
 	g.Go(func() error {
 		return p.deps.uploads.Sweep(ctx, p.store, p.deps.log, p.config.keepUploads, p.logger)
+	})
+	g.Go(func() error {
+		return p.deps.outputs.Sweep(ctx, files.Outputs{Files: p.store.Files}, p.deps.log, outputs.Grace, p.logger)
 	})
 	if p.config.keepLogs > 0 {
 		g.Go(func() error { return p.archiver.Run(ctx) })

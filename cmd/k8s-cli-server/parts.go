@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -87,13 +86,10 @@ func newStore(c config) *cache.Store {
 // newController returns the controller. The archiver notifies the controller of archived
 // logs.
 func newController(c config, deps *dependencies, store *cache.Store, archiver *logs.Archiver, tracer *trace.Tracer, logger *slog.Logger) *submit.Controller {
-	opened, token := deps.secrets()
 	controller := submit.New(deps.k8s, c.namespace, submit.Projection{
 		Objects: store.Views, Backlog: store.Backlog, History: store,
-	}, deps.log, submit.Config{
-		OpenSecrets:      opened,
+	}, deps.log, deps.useKey(submit.Config{
 		SchedulableNodes: store.Nodes().Count,
-		UploadToken:      token,
 		Workers:          c.workers,
 		Limiter:          deps.limiter,
 		KeepJobs:         max(c.keepJobs, 1),
@@ -104,7 +100,7 @@ func newController(c config, deps *dependencies, store *cache.Store, archiver *l
 
 		AdoptLegacy:  c.adoptLegacy,
 		LogsArchived: archived(c, archiver),
-	})
+	}))
 	archiver.OnArchived(controller.Enqueue)
 	return controller
 }
@@ -134,15 +130,12 @@ func watchCluster(c config, deps *dependencies, store *cache.Store, logger *slog
 func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Authenticator, pages *ui.Site, tracer *trace.Tracer) *api.Server {
 	c := p.config
 	settings := api.Config{
-		DefaultImage: c.defaultImage,
-		Limits:       policy.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
-		Policy:       c.policy.tasks,
-		Sealer:       p.deps.taskSealer(),
-		Nodes:        p.store.Nodes(),
-		Previewer:    &previewer{store: p.store, namespace: c.namespace},
-		Uploads: api.Uploads{
-			Store: p.deps.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: p.deps.tokenVerifier(),
-		},
+		DefaultImage:  c.defaultImage,
+		Limits:        policy.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
+		Policy:        c.policy.tasks,
+		Sealer:        p.deps.taskSealer(),
+		Nodes:         p.store.Nodes(),
+		Previewer:     &previewer{store: p.store, namespace: c.namespace},
 		NotifySecret:  p.notifySecret(),
 		Login:         c.identity.login(),
 		Version:       release.Read().Version,
@@ -157,6 +150,7 @@ func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Auth
 		Logger:        p.logger,
 		Trace:         tracer,
 	}
+	settings.Uploads, settings.Outputs = p.deps.fileSettings(c)
 	if who != nil {
 		settings.Auth = who
 	}
@@ -164,11 +158,11 @@ func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Auth
 		settings.Metrics = p.metrics
 	}
 	viewer := status.NewViewer(p.deps.log, status.Projection{
-		TaskProjection: p.store.Answers, ListProjection: p.store.Answers, VolumeProjection: p.store.Answers, GroupProjection: p.store.Answers, UploadProjection: p.store.Uploads,
+		TaskProjection: p.store.Answers, ListProjection: p.store.Answers, VolumeProjection: p.store.Answers, GroupProjection: p.store.Answers, UploadProjection: p.store.Files, OutputProjection: p.store.Files,
 		ClusterProjection: p.store, CapacityProjection: p.store.Requests(),
 	})
 	return api.New(p.deps.log, api.Readers{
-		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Usage: viewer, Uploads: viewer, Owners: viewer,
+		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Usage: viewer, Uploads: viewer, Outputs: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
 	}, p.health, settings)
 }

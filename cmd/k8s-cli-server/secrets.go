@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/api"
+	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/seal"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/submit"
 )
 
 // The key that seals the secrets of tasks is in a file that all pods have, or in a Secret
@@ -70,13 +72,13 @@ func (d *dependencies) openSealer(ctx context.Context, c config, logger *slog.Lo
 	return box, err
 }
 
-// secrets returns the function that opens the secrets of a submission, and the function
-// that derives the upload token of a task. Both are nil without a key.
-func (d *dependencies) secrets() (opened func(task.Submit) (map[string]string, error), token func(id string) string) {
-	if d.sealer == nil {
-		return nil, nil
+// useKey sets the functions of the controller that need the key: to open the secrets of a
+// submission, and to derive the tokens of pods. All stay nil without a key.
+func (d *dependencies) useKey(c submit.Config) submit.Config {
+	if d.sealer != nil {
+		c.OpenSecrets, c.UploadToken, c.OutputToken = d.sealer.Open, d.sealer.UploadToken, d.sealer.OutputToken
 	}
-	return d.sealer.Open, d.sealer.UploadToken
+	return c
 }
 
 // taskSealer returns the sealer for the secrets of tasks, or nil without a key.
@@ -87,12 +89,14 @@ func (d *dependencies) taskSealer() api.Sealer {
 	return d.sealer
 }
 
-// tokenVerifier returns the verifier of upload tokens, or nil without a key.
-func (d *dependencies) tokenVerifier() api.TokenVerifier {
-	if d.sealer == nil {
-		return nil
+// fileSettings returns the settings of uploads and outputs. Without a key, the verifiers of tokens are nil.
+func (d *dependencies) fileSettings(c config) (api.Uploads, outputs.Config) {
+	uploads := api.Uploads{Store: d.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/")}
+	stored := outputs.Config{Store: d.outputs, Limit: int64(c.maxOutputs), Quota: int64(c.perUser.outputs)}
+	if d.sealer != nil {
+		uploads.Tokens, stored.Tokens = d.sealer, d.sealer
 	}
-	return d.sealer
+	return uploads, stored
 }
 
 func sealerOf(file string) (*seal.Sealer, error) {

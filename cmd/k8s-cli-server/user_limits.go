@@ -12,6 +12,7 @@ type userConfig struct {
 	rate            float64
 	burst           int
 	uploads         size
+	outputs         size
 }
 
 func (c *userConfig) define(f *pflag.FlagSet) {
@@ -20,6 +21,7 @@ func (c *userConfig) define(f *pflag.FlagSet) {
 	f.Float64Var(&c.rate, "submit-rate", 0, "maximum number of tasks that one user may submit per second to each server pod; 0 means no limit")
 	f.IntVar(&c.burst, "submit-burst", 0, "number of tasks that a user may submit at once, before --submit-rate slows the user down (default: the number of tasks in one second)")
 	f.Var(&c.uploads, "max-user-uploads", "maximum total size of the uploaded archives of one user; 0 means no limit")
+	f.Var(&c.outputs, "max-user-outputs", "maximum total size of the stored outputs of the tasks of one user; 0 means no limit")
 }
 
 func (c *userConfig) check() error {

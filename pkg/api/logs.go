@@ -27,7 +27,7 @@ const linesTimeout = time.Minute
 
 // isStream reports whether the response is streamed.
 func isStream(c *fiber.Ctx) bool {
-	return strings.HasSuffix(c.Path(), "/logs") || len(c.Request().Header.Peek(fiber.HeaderUpgrade)) > 0 || strings.HasPrefix(c.Path(), "/uploads/") || strings.Contains(c.Path(), "/files/") ||
+	return strings.HasSuffix(c.Path(), "/logs") || len(c.Request().Header.Peek(fiber.HeaderUpgrade)) > 0 || strings.HasPrefix(c.Path(), "/uploads/") || strings.Contains(c.Path(), "/files/") || strings.Contains(c.Path(), "/outputs/") ||
 		strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
 }
 

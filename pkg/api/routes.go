@@ -4,10 +4,13 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/compress"
 
+	"k8s-cli/pkg/api/archives"
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/openapi"
+	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/ui"
 )
@@ -38,7 +41,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	limits := userlimits.New(c.UserLimits, c.Usage)
 	submitter := &submitter{
 		log: log, limits: limits, taskLimits: c.Limits, policy: c.Policy, defaultImage: c.DefaultImage,
-		uploads: c.Uploads, sealer: c.Sealer, nodes: c.Nodes,
+		uploads: c.Uploads, outputs: c.Outputs, sealer: c.Sealer, nodes: c.Nodes,
 	}
 	audit := &auditor{logger: c.Logger.With("logger", "audit")}
 
@@ -70,7 +73,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	}
 	uploads := &uploadHandler{
 		uploads: c.Uploads, log: log, reader: read.Uploads, limits: limits,
-		incoming: s.slots.uploads, outgoing: s.slots.downloads, closing: s.closing,
+		incoming: s.slots.uploads, sender: archives.Sender{Slots: s.slots.downloads, Closing: s.closing},
 	}
 	volumes := &volumeHandler{log: log, volumes: read.Volumes, callers: who}
 
@@ -86,6 +89,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/tasks/:id/logs", who.authenticated(logs.taskLogs))
 	s.app.Get("/tasks/:id/events", who.authenticated(events.taskEvents))
 	s.app.Get(filesPath, uploads.taskFile)
+	s.addOutputs(log, read, who, c, uploads)
 	s.app.Get("/uploads", who.authenticated(uploads.uploadLimits))
 	s.app.Get("/uploads/:sum", who.authenticated(uploads.getUpload))
 	s.app.Put("/uploads/:sum", who.authenticatedStream(audit.withAudit("upload", uploads.putUpload)))
@@ -102,6 +106,16 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	overviews := &overviewHandler{reader: read.Counts, callers: who}
 	s.app.Get("/summary", who.authenticated(overviews.summary))
 	s.app.Get("/capacity", who.authenticated(overviews.capacity))
+}
+
+// addOutputs adds the routes of the outputs of tasks, which share their slots with uploads.
+func (s *Server) addOutputs(log Log, read Readers, who *callers, c Config, shared *uploadHandler) {
+	h := &outputs.Handler{
+		Config: c.Outputs, Log: log, Reader: read.Outputs, Incoming: shared.incoming, Sender: shared.sender, Receive: transferred,
+		OwnerOf: func(c *fiber.Ctx, user, id string) string { return who.ownerOf(c, user, task.KindTask, id) },
+	}
+	s.app.Get("/tasks/:id/outputs/:rank", who.authenticated(h.Get))
+	s.app.Put("/tasks/:id/outputs/:rank", h.Put)
 }
 
 // addSessions adds the routes of the sessions of browsers.

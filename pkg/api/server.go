@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/framing"
+	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
@@ -85,6 +86,7 @@ type Config struct {
 	Previewer Previewer
 
 	Uploads Uploads
+	Outputs outputs.Config
 
 	// NotifySecret returns the secret that signs the notifications of a user; nil means that
 	// the server sends none.
@@ -108,6 +110,7 @@ type Readers struct {
 	Groups  GroupReader
 	Usage   Accountant
 	Uploads UploadReader
+	Outputs outputs.Reader
 	Owners  OwnerReader
 	Events  Events
 	Logs    Tailer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/task"
@@ -28,6 +29,7 @@ type submitter struct {
 	policy       policy.Tasks
 	defaultImage string
 	uploads      Uploads
+	outputs      outputs.Config
 	sealer       Sealer           // nil means that tasks with secrets are rejected
 	nodes        resolve.Machines // nil means that the machines are unknown
 }
@@ -90,8 +92,11 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny, JobGroup: from.jobGroup}
 	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
-	if len(t.Uploads) > 0 {
+	if len(t.Uploads)+len(t.Outputs) > 0 {
 		submit.Files = s.uploads.Advertise
+	}
+	if len(t.Outputs) > 0 {
+		submit.OutputLimit = s.outputs.Limit
 	}
 	return &submission{submit, warnings}, nil
 }
@@ -106,10 +111,16 @@ func (s *submitter) withNewID(sub *submission) (task.Command, error) {
 	return task.Command{Submit: inLog}, err
 }
 
-// checkFiles returns an error if the pods of the task could not get its files.
+// checkFiles returns an error if the pods of the task could not get its files, or could not send
+// its outputs.
 func (s *submitter) checkFiles(t task.Spec) error {
 	if len(t.Uploads) > 0 {
 		if err := s.uploads.ready(); err != nil {
+			return err
+		}
+	}
+	if len(t.Outputs) > 0 {
+		if err := s.outputs.Check(s.uploads.Advertise); err != nil {
 			return err
 		}
 	}

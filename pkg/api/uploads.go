@@ -9,24 +9,16 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"net"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/archives"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/api/userlimits"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
-
-// A Store stores uploads under opaque names.
-type Store interface {
-	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // error of r, or of kind task.ErrUnavailable
-	Exists(ctx context.Context, name string, size int64) (bool, error)
-	Open(ctx context.Context, name string, size int64) io.Reader
-}
 
 // A TokenVerifier reports whether token is the upload token of the task id.
 type TokenVerifier interface {
@@ -42,13 +34,11 @@ type UploadReader interface {
 
 // Uploads configures the uploads of a server. The zero Uploads disables uploads.
 type Uploads struct {
-	Store     Store
+	Store     archives.Store
 	Limit     int64         // largest archive, in bytes
 	Advertise string        // URL of the server for the pods of tasks; empty if not configured
 	Tokens    TokenVerifier // nil means that the server has no key to verify tokens
 }
-
-const typeArchive = "application/gzip"
 
 // ready returns an error if uploads are disabled.
 func (u Uploads) ready() error {
@@ -63,12 +53,12 @@ func (u Uploads) ready() error {
 
 // An uploadHandler receives and sends the files of tasks.
 type uploadHandler struct {
-	uploads            Uploads
-	log                Log
-	reader             UploadReader
-	limits             *userlimits.Limits
-	incoming, outgoing *slots.Pool
-	closing            context.Context //nolint:containedctx // ends with the server
+	uploads  Uploads
+	log      Log
+	reader   UploadReader
+	limits   *userlimits.Limits
+	incoming *slots.Pool
+	sender   archives.Sender
 }
 
 // uploadLimits serves the limits of uploads.
@@ -96,7 +86,7 @@ func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
-	slot, err := h.incoming.Take(h.closing, user)
+	slot, err := h.incoming.Take(h.sender.Closing, user)
 	if err != nil {
 		return err
 	}
@@ -177,49 +167,13 @@ func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	return h.sendUpload(c, u)
 }
 
-// sendUpload sends an archive. The transfer takes a download slot of the owner, even if
-// another user or a pod sent the request.
+// sendUpload sends an archive.
 func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
-	store := h.uploads.Store
-	if store == nil {
+	if h.uploads.Store == nil {
 		return h.uploads.ready()
 	}
-	stored, err := store.Exists(c.UserContext(), u.Object, u.Size)
-	if err != nil {
-		return err
-	}
-	if !stored {
-		return task.Error(problem.UploadNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again")
-	}
-	slot := h.outgoing.Empty(u.User)
-	if c.Method() != fiber.MethodHead {
-		if slot, err = h.outgoing.Take(h.closing, u.User); err != nil {
-			return err
-		}
-	}
-	conn := c.Context().Conn()
-	slot.Track(conn.SetWriteDeadline)
-	c.Set(fiber.HeaderContentType, typeArchive)
-	c.Set(fiber.HeaderETag, `"`+u.Sum+`"`)
-	c.Context().SetBodyStream(&download{slot, conn, store.Open(h.closing, u.Object, u.Size)}, int(u.Size))
-	return nil
-}
-
-// A download is the body of a response, and aborts if the receiver stalls.
-type download struct {
-	slot *slots.Slot
-	conn net.Conn
-	from io.Reader
-}
-
-func (d *download) Read(p []byte) (int, error) {
-	n, err := d.from.Read(p)
-	d.slot.Progress() // the receiver must read these bytes before the deadline
-	return n, err
-}
-
-// Close releases the slot of the download.
-func (d *download) Close() error {
-	d.slot.Release()
-	return d.conn.SetWriteDeadline(time.Time{})
+	return h.sender.Send(c, h.uploads.Store, archives.Archive{
+		User: u.User, Object: u.Object, Sum: u.Sum, Size: u.Size,
+		Lost: task.Error(problem.UploadNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again"),
+	})
 }

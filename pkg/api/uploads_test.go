@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/blob"
@@ -67,6 +68,10 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	if err != nil {
 		t.Fatal(err)
 	}
+	outputStore, err := files.OpenOutputStore(t.Context(), 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
 	store := cache.New(status.Renderer{Namespace: "default"})
 	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: tokenFunc(func(id, token string) bool { return token == "token of "+id })}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,14 +81,14 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
-		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads,
+		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads, Outputs: outputs.Config{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: nodeTokens{}},
 		Logger:    slog.New(slog.NewTextHandler(s.logged, nil)),
 		Previewer: previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }),
 	}
 	change(&config)
 	f.health.Ready = true
-	viewer, read := status.NewViewer(log, status.Projection{TaskProjection: store, VolumeProjection: store, UploadProjection: store, ClusterProjection: store}), f.readers()
-	read.Tasks, read.Volumes, read.Uploads, read.Owners = viewer, viewer, viewer, viewer
+	viewer, read := status.NewViewer(log, status.Projection{TaskProjection: store, VolumeProjection: store, UploadProjection: store, OutputProjection: store, ClusterProjection: store}), f.readers()
+	read.Tasks, read.Volumes, read.Uploads, read.Outputs, read.Owners = viewer, viewer, viewer, viewer, viewer
 	server := New(log, read, fakeHealth{f}, config)
 	s.server = server
 	for _, run := range []func(context.Context) error{

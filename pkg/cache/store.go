@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/cache/bodies"
 	"k8s-cli/pkg/cache/capacity"
 	"k8s-cli/pkg/cache/eventring"
+	"k8s-cli/pkg/cache/files"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
@@ -33,7 +34,8 @@ type Store struct {
 	Views             // for the controller and the logs
 	Answers           // encoded, for users
 	Backlog           // order of admission
-	Uploads           // archives of files
+	Uploads           // which uploads are no longer needed
+	files.Files       // uploads and outputs
 	Users             // usage by user, for limits
 	*eventring.Reader // events that the pod holds in memory
 
@@ -54,13 +56,20 @@ type guarded struct {
 	*model
 }
 
+// read calls look with the folded log, which look must not change.
+func (g *guarded) read(look func(*state.State)) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	look(g.state)
+}
+
 // New returns an empty store whose answers render encodes.
 func New(render Renderer) *Store {
 	events := eventring.New()
 	settings := settings{render: render, nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
 	s.progress, s.requests = events, capacity.NewLedger(settings.nodes)
-	s.Views, s.Backlog, s.Uploads, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, Users{&s.guarded}
+	s.Views, s.Backlog, s.Uploads, s.Files, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, files.Files{Read: s.read}, Users{&s.guarded}
 	s.Answers = Answers{&s.guarded, render, &bodies.Cache{}}
 	return s
 }

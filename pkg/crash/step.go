@@ -55,6 +55,9 @@ const (
 	// before: an archive is stored that no user has; after: the archive belongs to the
 	// user, and the sender retries
 	AppendUpload Step = "append-upload"
+	// before: the outputs of a node are stored, and the task has none; after: the task has
+	// outputs, and the node retries
+	AppendOutputsStored Step = "append-outputs-stored"
 	// after: no user has an archive that is still stored
 	AppendDeleteUploads Step = "append-discard"
 	// after: every pod has taken a snapshot, and no snapshot is stored
@@ -94,7 +97,7 @@ var Steps = []Step{
 	AppendSubmit, AppendStop, AppendStopAll, AppendCreate, AppendDelete,
 	AppendAdmitted, AppendResolved, AppendBlocked, AppendApplied, AppendStarted, AppendRestarted, AppendEnded,
 	AppendRejected, AppendCleanedUp, AppendAdopted, AppendClaimed, AppendExpireHistory,
-	AppendUpload, AppendEndSessions, AppendDeleteUploads, AppendSnapshotMarker, AppendSnapshotStored,
+	AppendUpload, AppendOutputsStored, AppendEndSessions, AppendDeleteUploads, AppendSnapshotMarker, AppendSnapshotStored,
 	StoreEntry, PublishEvent, CreateJob, ResumeJob, DeleteJob, CreateService, CreateSecret, PublishPeers, CreateClaim, DeleteClaim,
 	RenewLease, Lead,
 }

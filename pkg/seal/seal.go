@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"k8s-cli/pkg/task"
 )
@@ -24,7 +25,7 @@ const MinKeyBytes = 32
 type Sealer struct {
 	aead           cipher.AEAD
 	fingerprintKey []byte // key of fingerprint
-	tokenKey       []byte // key of UploadToken
+	tokenKey       []byte // key of UploadToken and OutputToken
 	notifyKey      []byte // key of NotifySecret
 	cookies        cipher.AEAD
 }
@@ -133,6 +134,19 @@ func (s *Sealer) NotifySecret(user string) []byte {
 	mac := hmac.New(sha256.New, s.notifyKey)
 	mac.Write([]byte(user))
 	return mac.Sum(nil)
+}
+
+// OutputToken returns the token with which one node of a task sends its outputs. The token is valid
+// for no other node and for no other purpose.
+func (s *Sealer) OutputToken(id string, rank int) string {
+	mac := hmac.New(sha256.New, s.tokenKey)
+	mac.Write([]byte(id + "/outputs/" + strconv.Itoa(rank))) // no id contains a slash
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// VerifyOutputToken reports whether token is the OutputToken of the node, in constant time.
+func (s *Sealer) VerifyOutputToken(id string, rank int, token string) bool {
+	return hmac.Equal([]byte(s.OutputToken(id, rank)), []byte(token))
 }
 
 // SealCookie encrypts the value of a cookie. The result opens only with the same purpose.

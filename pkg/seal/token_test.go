@@ -53,3 +53,23 @@ func TestNotifySecrets(t *testing.T) {
 		t.Error("the secret of a user changes")
 	}
 }
+
+func TestOutputTokens(t *testing.T) {
+	box, err := New([]byte(strings.Repeat("a", MinKeyBytes)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := box.OutputToken("abc12345", 1)
+	if !box.VerifyOutputToken("abc12345", 1, token) {
+		t.Error("a token is not admitted for its node")
+	}
+	for name, admitted := range map[string]bool{
+		"for another node": box.VerifyOutputToken("abc12345", 11, token), "for another task": box.VerifyOutputToken("abc12346", 1, token),
+		"for uploads": box.VerifyToken("abc12345", token), "as the token for uploads": box.VerifyOutputToken("abc12345", 1, box.UploadToken("abc12345")),
+		"if there is none": box.VerifyOutputToken("abc12345", 1, ""),
+	} {
+		if admitted {
+			t.Errorf("it is admitted %s", name)
+		}
+	}
+}

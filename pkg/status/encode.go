@@ -70,6 +70,10 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	o.moment("stops_at", m.StopsAt)
 	o.key("nodes")
 	o.b = list(o.b, len(m.Nodes), func(b []byte, i int) []byte { return appendNode(b, &m.Nodes[i]) })
+	if len(m.Outputs) > 0 {
+		o.key("outputs")
+		o.b = append(o.b, encode(m.Outputs)...)
+	}
 	return o.end()
 }
 

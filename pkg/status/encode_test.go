@@ -33,7 +33,7 @@ func fill(v reflect.Value, n *int) {
 		}
 	case v.Kind() == reflect.Bool:
 		v.SetBool(true)
-	case v.Kind() == reflect.Int:
+	case v.CanInt():
 		v.SetInt(int64(*n))
 	default:
 		v.SetString(fmt.Sprintf("%d: \"<&>\" \\ \x00\n\t é \U0001f600 \u2028", *n))

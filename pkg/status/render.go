@@ -5,6 +5,7 @@ package status
 import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/attempt"
+	"k8s-cli/pkg/task/outputs"
 )
 
 // A Renderer encodes answers. The same view always gives the same bytes.
@@ -48,6 +49,7 @@ func (r Renderer) task(v task.View) task.Status {
 			Nodes:     nodes,
 
 			MaxDuration: v.Submit.Task.MaxDuration,
+			Outputs:     outputsOf(v, len(nodes)),
 		},
 	}
 	if at, ok := v.Deadline(); ok && !s.Phase.Over() {
@@ -77,6 +79,14 @@ func (r Renderer) task(v task.View) task.Status {
 	}
 	attempt.Describe(v, &s.Metadata)
 	return s
+}
+
+// outputsOf returns the outputs of the nodes of a task.
+func outputsOf(v task.View, nodes int) []outputs.Output {
+	if len(v.Submit.Task.Outputs) == 0 {
+		return nil
+	}
+	return outputs.Describe(v.Outputs, nodes, v.Phase == task.Completed)
 }
 
 func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {

@@ -31,6 +31,7 @@ type Projection struct {
 	VolumeProjection
 	GroupProjection
 	UploadProjection
+	OutputProjection
 	ClusterProjection
 	CapacityProjection
 }

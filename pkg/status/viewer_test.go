@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/outputs"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/task/usage"
@@ -24,6 +25,7 @@ type fakeProjection struct {
 	age         time.Duration
 	lost        bool
 	unavailable error
+	record      *task.Record
 	bodies      [][]byte
 	next        uint64
 	rows        []overview.Row
@@ -96,6 +98,13 @@ func (s *fakeProjection) Upload(user, sum string) (task.UploadRecord, bool) {
 		return task.UploadRecord{}, false
 	}
 	return *s.upload, true
+}
+
+func (s *fakeProjection) OutputRecord(id string) (*task.Record, int64, bool) {
+	if s.synced == 0 || s.record == nil || s.record.Submit.ID != id {
+		return nil, 0, false
+	}
+	return s.record, outputs.Size(s.record.Outputs), true
 }
 
 func (s *fakeProjection) TaskUpload(id, sum string) (task.UploadRecord, bool) {
@@ -297,4 +306,4 @@ func TestListsAreCached(t *testing.T) {
 	}
 }
 
-func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f, f} }
+func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f, f, f} }

@@ -92,6 +92,10 @@ type Config struct {
 	// UploadToken returns the token with which the pods of a task fetch its uploads; nil
 	// means that this server has no key to make tokens.
 	UploadToken func(id string) string
+
+	// OutputToken returns the token with which one node of a task sends its outputs; nil
+	// means the same.
+	OutputToken func(id string, rank int) string
 }
 
 func (c Config) withDefaults() Config {

@@ -42,7 +42,7 @@ func TestATaskWithSecretsHasASecret(t *testing.T) {
 func TestASecretThatIsThereIsOurs(t *testing.T) {
 	w := withSecrets(t)
 	w.place(jobsOf(w.record("a"))...)
-	if err := w.cluster.Tracker().Add(objects.Secret(w.record("a"), nil, "", namespace, "placed/train-a")); err != nil {
+	if err := w.cluster.Tracker().Add(objects.Secret(w.record("a"), nil, nil, namespace, "placed/train-a")); err != nil {
 		t.Fatal(err)
 	}
 	w.must("a", "applied")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task/member"
+	"k8s-cli/pkg/task/outputs"
 )
 
 // A JobGroup is the membership of a task in a job group.
@@ -34,6 +35,8 @@ type Command struct {
 	CleanedUp *CleanedUp `json:"gone,omitempty"`
 	Adopted   *Adopted   `json:"adopted,omitempty"`
 	Claimed   *Claimed   `json:"claimed,omitempty"`
+
+	OutputsStored *outputs.Stored `json:"outputs_stored,omitempty"`
 
 	ExpireHistory *ExpireHistory `json:"forget,omitempty"`
 	DeleteUploads *DeleteUploads `json:"discard,omitempty"`
@@ -78,7 +81,10 @@ type Submit struct {
 
 	JobGroup *JobGroup `json:"job_group,omitempty"` // nil unless the task belongs to a job group
 
-	Files string `json:"files,omitempty"` // URL of the server, from which the pods of a task fetch its uploads
+	// URL of the server, from which the pods of a task fetch its uploads, and to which they send
+	// its outputs
+	Files       string `json:"files,omitempty"`
+	OutputLimit int64  `json:"output_limit,omitempty"` // largest archive of the outputs of one node, in bytes
 
 	// Trace is the span of the request as a W3C traceparent, if it is traced. An entry
 	// stores the trace beside the commands, because the trace is not part of the request.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/pkg/task/outputs"
 )
 
 func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
@@ -33,6 +35,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{CleanedUp: &CleanedUp{Key: key}},
 		{Adopted: &Adopted{Submit: &Submit{ID: "a", User: "ann"}, Hash: "h", CreatedAt: noon, UIDs: []string{"u"}}},
 		{Claimed: &Claimed{ID: "a", Phase: VolumeBound}},
+		{OutputsStored: &outputs.Stored{ID: "a", Rank: 1, Archive: outputs.Archive{Object: "o", Size: 7, Sum: "s", Missing: []string{"x"}}, Error: "e", Quota: 9}},
 		{Upload: &Upload{User: "ann", Sum: "s", Object: "o", Size: 7}},
 		{EndSessions: &EndSessions{User: "ann", ID: "s", Until: noon}},
 		{DeleteUploads: &DeleteUploads{Uploads: []UploadKey{{"ann", "s"}}, Then: noon}},

@@ -3,6 +3,8 @@ package task
 import (
 	"cmp"
 	"time"
+
+	"k8s-cli/pkg/task/outputs"
 )
 
 // A Record is the state of a task according to the log. Records are immutable: a change
@@ -23,6 +25,7 @@ type Record struct {
 	Nodes     []Node            `json:"nodes,omitempty"`  // as of Started or Ended
 	Reason    string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
 	Message   string            `json:"message,omitempty"`
+	Outputs   []outputs.Record  `json:"outputs,omitempty"`  // by rank
 	Attempts  []Attempt         `json:"attempts,omitempty"` // by rank and number, without Output; see package attempt for the limit
 	CleanedUp bool              `json:"gone,omitempty"`     // the task is over, and the cluster has no object of it left
 

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"k8s-cli/pkg/task/outputs"
 )
 
 // Submitted is the body of POST /tasks/submit.
@@ -148,6 +150,8 @@ type Metadata struct {
 	Deadline    *time.Time `json:"deadline,omitempty"`     // when the server ends the task because of its max_duration; only while the task runs
 	StopsAt     *time.Time `json:"stops_at,omitempty"`     // when the server ends an auxiliary task of a job group; only while the task runs
 	Nodes       []Node     `json:"nodes"`                  // by rank
+
+	Outputs []outputs.Output `json:"outputs,omitempty"` // by node, once the server knows of them
 }
 
 // A Node describes one node of a task.

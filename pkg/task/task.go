@@ -36,6 +36,9 @@ type Spec struct {
 	MaxDuration string `json:"max_duration,omitempty"`
 	// URL that gets the phase changes of the task; see package callback
 	EventCallback string `json:"event_callback,omitempty"`
+	// Files and directories of each node to store when the scripts of the node have ended:
+	// /path, ~/path, or a path below Workdir.
+	Outputs []string `json:"outputs,omitempty"`
 
 	Setup string `json:"setup,omitempty"` // runs first; run starts only if setup succeeds
 	Run   string `json:"run,omitempty"`

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s-cli/pkg/task/outputs"
 )
 
 // Files of a user that are unpacked in the containers of a task. The files are uploaded as
@@ -142,7 +144,7 @@ func checkTarget(target string) error {
 
 // isReserved reports whether k8s-cli uses a clean path itself.
 func isReserved(clean string) bool {
-	return slices.ContainsFunc([]string{ScriptDir, FilesDir}, func(dir string) bool {
+	return slices.ContainsFunc([]string{ScriptDir, FilesDir, outputs.Dir}, func(dir string) bool {
 		return clean == dir || strings.HasPrefix(clean, dir+"/")
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s-cli/pkg/task/outputs"
 )
 
 // AccessModes lists the access modes of Kubernetes claims.
@@ -44,7 +46,7 @@ var (
 // ErrInvalid.
 func (t Spec) Validate() error {
 	for _, check := range []func() error{
-		t.checkName, t.checkNodes, t.checkTimeLimit, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.Config.check, t.checkAnnotations,
+		t.checkName, t.checkNodes, t.checkTimeLimit, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.checkOutputs, t.Config.check, t.checkAnnotations,
 	} {
 		if err := check(); err != nil {
 			return Error(ErrInvalid, err.Error())
@@ -84,6 +86,13 @@ func (t Spec) checkScripts() error {
 		return fmt.Errorf("run: a task needs a command to run")
 	}
 	return noNUL("run", t.Run, "setup", t.Setup, "workdir", t.Workdir, "workdir.url", t.Git.URL, "workdir.ref", t.Git.Ref)
+}
+
+func (t Spec) checkOutputs() error {
+	if err := outputs.Check(t.Outputs, isReserved); err != nil {
+		return fmt.Errorf("outputs: %w", err)
+	}
+	return nil
 }
 
 func (t Spec) checkResources() error {

@@ -119,6 +119,27 @@ func fileMounts(to *map[string]string) reader {
 	}
 }
 
+// outputs stores the paths of outputs. The mapping of SkyPilot estimates costs.
+func outputs(to *[]string) reader {
+	return func(w *decoder, n *node) error {
+		switch n.kind {
+		case mapping:
+			w.warn("not used; the server runs on one cluster and needs no cost estimate")
+			return nil
+		case list:
+			return w.items(n, func(item *node) error {
+				var path string
+				if err := text(&path)(w, item); err != nil {
+					return err
+				}
+				*to = append(*to, path)
+				return nil
+			})
+		}
+		return w.wrong("must be a list of paths, not %s", n.kind)
+	}
+}
+
 // storageFields returns the fields of a bucket.
 func storageFields() schema {
 	s := schema{}

@@ -120,12 +120,13 @@ func TestPartsOfTheQueue(t *testing.T) {
 // parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
 // import. Imports flow in one direction.
 var parts = map[string][]string{
-	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
+	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/files", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/bodies":    {},
 	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
 	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
 	"pkg/cache/eventring": {},
 	"pkg/cache/explain":   {"pkg/cache/convert", "pkg/cache/nodefit"},
+	"pkg/cache/files":     {"pkg/cache/state"},
 	"pkg/cache/groups":    {"pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/labels":    {},
 	"pkg/cache/listwatch": {},
@@ -133,7 +134,7 @@ var parts = map[string][]string{
 	"pkg/cache/selection": {"pkg/cache/labels", "pkg/cache/state"},
 	"pkg/cache/sorted":    {},
 	"pkg/cache/state":     {"pkg/cache/labels"},
-	"pkg/task":            {"pkg/task/hint", "pkg/task/member", "pkg/task/problem"},
+	"pkg/task":            {"pkg/task/hint", "pkg/task/member", "pkg/task/outputs", "pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/callback":   {"pkg/task", "pkg/task/problem"},
 	"pkg/task/channel":    {},
@@ -145,6 +146,7 @@ var parts = map[string][]string{
 	"pkg/task/linerange":  {"pkg/task/problem"},
 	"pkg/task/logcursor":  {},
 	"pkg/task/output":     {},
+	"pkg/task/outputs":    {},
 	"pkg/task/overview":   {"pkg/task"},
 	"pkg/task/policy":     {"pkg/task", "pkg/task/callback", "pkg/task/problem"},
 	"pkg/task/problem":    {},

@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/cache/labels"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/outputs"
 )
 
 // A CompactRecord is a task.Record in a third of its size. Once its Jobs exist, most of a task
@@ -35,7 +36,7 @@ type CompactRecord struct {
 
 // extra holds what few tasks have: when their nodes are restarted, which attempts ended, for how
 // long the task may run, since when the task runs, which URL gets its phase changes, its job group,
-// and when the task ends with it.
+// when the task ends with it, and its outputs.
 type extra struct {
 	recovery    task.Recovery
 	attempts    []task.Attempt
@@ -44,6 +45,8 @@ type extra struct {
 	callback    unique.Handle[string]
 	jobGroup    *task.JobGroup
 	stopAt      time.Time
+	paths       []string // of the outputs
+	outputs     []outputs.Record
 }
 
 // A listedSpec holds the parts of a submission that lists show or filter by, or that the usage
@@ -88,8 +91,8 @@ func compact(r *task.Record) *CompactRecord {
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
-	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" || c.JobGroup != nil {
-		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback), c.JobGroup, r.StopAt}
+	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" || c.JobGroup != nil || len(c.Task.Outputs) > 0 {
+		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback), c.JobGroup, r.StopAt, c.Task.Outputs, r.Outputs}
 	}
 	if !fitsCompact(c) || len(r.WaitsFor) > 0 || r.Held {
 		t.full = r
@@ -104,7 +107,7 @@ func fitsCompact(c *task.Submit) bool {
 	}
 	rest := *c
 	rest.ID, rest.User, rest.Image, rest.Choice, rest.Key, rest.Group, rest.FailFast = "", "", "", 0, "", "", false
-	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration, rest.Task.EventCallback, rest.JobGroup = "", 0, "", "", nil
+	rest.Task.Name, rest.Task.NumNodes, rest.Task.MaxDuration, rest.Task.EventCallback, rest.JobGroup, rest.Task.Outputs = "", 0, "", "", nil, nil
 	rest.Task.Resources.Accelerators, rest.Task.Resources.CPUs, rest.Task.Resources.Memory = "", "", ""
 	if strings.Join(rest.Task.Resources.Ports, "") != "" {
 		rest.Task.Resources.Ports = nil
@@ -137,6 +140,7 @@ func (t *CompactRecord) Record() *task.Record {
 		r.Submit.Task.MaxDuration, r.StartedAt = t.extra.maxDuration, t.extra.startedAt
 		r.Submit.Task.EventCallback = t.extra.callback.Value()
 		r.Submit.JobGroup, r.StopAt = t.extra.jobGroup, t.extra.stopAt
+		r.Submit.Task.Outputs, r.Outputs = t.extra.paths, t.extra.outputs
 	}
 	return r
 }

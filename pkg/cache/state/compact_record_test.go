@@ -65,7 +65,7 @@ func set(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString("x")
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		v.SetInt(5)
 	case reflect.Bool:
 		v.SetBool(true)

@@ -27,13 +27,14 @@ func (s *State) drop(id string) {
 	delete(s.Tasks, id)
 }
 
-// count counts a task in the size of the history, in the Jobs and in its groups; times is 1 to add and -1 to
-// subtract.
+// count counts a task in the size of the history, in the Jobs, in the outputs and in its groups;
+// times is 1 to add and -1 to subtract.
 func (s *State) count(t *CompactRecord, times int) {
 	if t != nil && t.InHistory() {
 		s.historySize += times
 	}
 	s.jobs.add(t, times)
+	s.countOutputs(t, int64(times))
 	s.countInGroup(t, times)
 	s.countInJobGroup(t, times)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/outputs"
 )
 
 var users = []string{"a@b", "a-b", "A", "a", ""}
@@ -33,7 +35,7 @@ func (g generator) key() task.Key {
 
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
-	switch g.IntN(25) {
+	switch g.IntN(27) {
 	case 0, 1, 2:
 		c := submitNodes(user, id, 1+g.IntN(2))
 		if g.IntN(3) == 0 {
@@ -47,6 +49,9 @@ func (g generator) command() task.Command {
 		}
 		if g.IntN(5) == 0 {
 			c.Submit.AfterAny = []string{g.id(), g.id()}
+		}
+		if g.IntN(3) == 0 {
+			c.Submit.Task.Outputs = []string{"results"}
 		}
 		c.Submit.Together = max(g.IntN(8)-4, 0)
 		if g.IntN(3) == 0 {
@@ -102,6 +107,12 @@ func (g generator) command() task.Command {
 		return adoptedVolume(user, id)
 	case 24:
 		return endSession(user, g.one("", "1", "2", "3"), g.moment(noon).Add(time.Duration(g.IntN(300))*time.Second))
+	case 25, 26:
+		stored := outputs.Stored{ID: id, Rank: g.IntN(3) - g.IntN(2), Quota: int64(g.IntN(60)), Error: g.one("", "", "too large")}
+		if stored.Error == "" {
+			stored.Archive = outputs.Archive{Object: g.one("o", "p", "q"), Size: int64(g.IntN(30)), Sum: "x"}
+		}
+		return task.Command{OutputsStored: &stored}
 	case 23:
 		return restarted(id, g.attempt(), g.attempt())
 	}
@@ -272,6 +283,7 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 				}
 			}
 			checkHistory(fail, c, s.State, before)
+			checkOutputs(fail, c, s.State)
 		}
 		for r, was := range kept {
 			if !reflect.DeepEqual(*r, was) {
@@ -316,6 +328,25 @@ func checkHistory(fail func(string, ...any), c task.Command, s *State, before ma
 		case is != nil && is.UpdatedAt().Before(at) && !ahead:
 			fail("the time of task %s went back from %s to %s", id, at, is.UpdatedAt())
 		}
+	}
+}
+
+// checkOutputs reports sizes of outputs that differ from those of the tasks, and outputs above the
+// limit of the command that stored them.
+func checkOutputs(fail func(string, ...any), c task.Command, s *State) {
+	size := map[string]int64{}
+	for _, r := range records(s) {
+		if bytes := outputs.Size(r.Outputs); bytes != 0 {
+			size[r.Submit.User] += bytes
+		}
+	}
+	if !reflect.DeepEqual(size, s.outputBytes) {
+		fail("the outputs have %v bytes, and the users %v", size, s.outputBytes)
+	}
+	if f := c.OutputsStored; f != nil && f.Quota > 0 && s.Tasks[f.ID] != nil && slices.ContainsFunc(s.Tasks[f.ID].Outputs(), func(r outputs.Record) bool {
+		return r.Rank == f.Rank && r.Size == f.Size && r.Object == f.Object && r.Size > f.Quota
+	}) {
+		fail("the outputs of a node alone exceed the limit")
 	}
 }
 

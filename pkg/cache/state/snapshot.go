@@ -40,7 +40,7 @@ func (s *State) Snapshot() *Snapshot {
 		last := *w
 		t.state.writers[id] = &last
 	}
-	t.state.volumeNames, t.state.active, t.state.successors, t.state.groups, t.state.jobGroups, t.state.jobs = nil, nil, nil, nil, nil, jobCount{} // can be derived from the other fields
+	t.state.volumeNames, t.state.active, t.state.successors, t.state.groups, t.state.jobGroups, t.state.jobs, t.state.outputBytes = nil, nil, nil, nil, nil, jobCount{}, nil // can be derived from the other fields
 	t.hash = sync.OnceValue(func() string {
 		sum := sha256.New()
 		if err := t.Encode(sum); err != nil {

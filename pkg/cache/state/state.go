@@ -34,6 +34,7 @@ type State struct {
 	groups      map[groupKey]*groupState  // groups with tasks that are active or held
 	jobGroups   map[string]map[int]string // ids of the tasks of each job group, by the id of the job group and the index of the task
 	jobs        jobCount
+	outputBytes map[string]int64           // size of the stored outputs of all tasks, by user
 	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
 	writers     map[string]*writer
 	order       uint64 // number of submissions and creations so far
@@ -75,6 +76,7 @@ func New() *State {
 		groups:      map[groupKey]*groupState{},
 		jobGroups:   map[string]map[int]string{},
 		jobs:        jobCount{ofUser: map[string]int{}},
+		outputBytes: map[string]int64{},
 		over:        map[endedKey]endedSessions{},
 		writers:     map[string]*writer{},
 	}
@@ -277,6 +279,8 @@ func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 		return s.adopted(*c.Adopted)
 	case c.Claimed != nil:
 		return s.claimed(*c.Claimed)
+	case c.OutputsStored != nil:
+		return s.outputsStored(*c.OutputsStored)
 	case c.ExpireHistory != nil:
 		return s.expireHistory(*c.ExpireHistory)
 	case c.DeleteUploads != nil:

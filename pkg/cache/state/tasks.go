@@ -297,16 +297,16 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
 // still has the submission. The uploads stay until the task is over, because pods may request
 // them. Lists need the GPUs and the labels, users see the restarts, the controller needs
-// max_duration, and notifications need the URL.
+// max_duration, notifications need the URL, and nodes may send outputs for some time after the end.
 func dropSpec(r *task.Record) {
 	r.StopAt = time.Time{}
 	r.WaitsFor, r.Submit.After, r.Submit.AfterAny, r.Held, r.Submit.MaxParallel = nil, nil, nil, false, 0
 	t := r.Submit.Task
 	retained := listedSpecOf(&r.Submit).Value().resources()
 	retained.JobRecovery = r.Submit.Resources().JobRecovery
-	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained, MaxDuration: t.MaxDuration, EventCallback: t.EventCallback}
+	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained, MaxDuration: t.MaxDuration, EventCallback: t.EventCallback, Outputs: t.Outputs}
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}
-	r.Submit.Sealed, r.Submit.SecretsMAC, r.Submit.Files, r.Submit.Trace, r.Submit.Spot = nil, "", "", "", false
+	r.Submit.Sealed, r.Submit.SecretsMAC, r.Submit.Files, r.Submit.Trace, r.Submit.Spot, r.Submit.OutputLimit = nil, "", "", "", false, 0
 }

@@ -16,37 +16,53 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-// Uploads are objects in an object store of their own. Each upload is stored in parts of one
-// message, so that an upload or a download holds one part in memory.
+// Uploads and outputs are objects in object stores of their own. Each upload is stored in parts of
+// one message, so that an upload or a download holds one part in memory.
 const (
 	uploadBucket = "UPLOADS"
-	uploadShare  = 0.1       // largest portion of the disk budget of an embedded store that uploads may take
+	uploadShare  = 0.1 // largest portion of the disk budget of an embedded store that uploads may take
+	outputBucket = "OUTPUTS"
+	outputShare  = 0.05      // largest portion that outputs may take
 	partSize     = 256 << 10 // bytes of a part; the last part may be shorter
 
 	partTimeout = time.Minute            // for storing or reading one part
 	partPause   = 250 * time.Millisecond // between attempts to read a part
 )
 
-// Uploads stores the files that users upload.
+// Uploads stores the files that users upload, or the outputs of tasks.
 type Uploads struct {
 	bucket *Bucket
+	full   error // error of Store if the bucket is full
 }
 
 // OpenUploadStore finds or creates the bucket of uploads.
 func (f *Files) OpenUploadStore(ctx context.Context) (*Uploads, error) {
+	return f.openUploads(ctx, uploadShare, 0, jetstream.ObjectStoreConfig{Bucket: uploadBucket, Description: "files that users upload for their tasks"},
+		"the upload store is full; wait until unused uploads expire, or ask the administrator to free space")
+}
+
+// OpenOutputStore finds or creates the bucket of the outputs of tasks, which take at most limit bytes
+// together.
+func (f *Files) OpenOutputStore(ctx context.Context, limit int64) (*Uploads, error) {
+	return f.openUploads(ctx, outputShare, limit, jetstream.ObjectStoreConfig{Bucket: outputBucket, Description: "outputs of tasks"},
+		"the store for outputs is full; tasks that leave the history free space, or ask the administrator to raise --max-outputs-total")
+}
+
+// openUploads finds or creates a bucket that takes at most limit bytes, 0 for no limit, and of an
+// embedded store at most this share of the disk budget.
+func (f *Files) openUploads(ctx context.Context, share float64, limit int64, want jetstream.ObjectStoreConfig, full string) (*Uploads, error) {
 	disk, err := f.settings.Budget(ctx, f.js)
 	if err != nil {
-		return nil, fmt.Errorf("open the uploads: %w", err)
+		return nil, fmt.Errorf("open the bucket %s: %w", want.Bucket, err)
 	}
-	bucket, err := f.open(ctx, jetstream.ObjectStoreConfig{
-		Bucket:      uploadBucket,
-		Description: "files that users upload for their tasks",
-		MaxBytes:    disk.Portion(uploadShare),
-	})
+	if want.MaxBytes = disk.Portion(share); limit > 0 && (want.MaxBytes <= 0 || limit < want.MaxBytes) {
+		want.MaxBytes = limit
+	}
+	bucket, err := f.open(ctx, want)
 	if err != nil {
-		return nil, fmt.Errorf("open the uploads: %w", err)
+		return nil, fmt.Errorf("open the bucket %s: %w", want.Bucket, err)
 	}
-	return &Uploads{bucket: bucket}, nil
+	return &Uploads{bucket, task.Error(task.ErrUnavailable, full)}, nil
 }
 
 // Store stores the content of r under an unused name and returns the number of bytes. The
@@ -85,7 +101,7 @@ func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
 	err := u.bucket.putChunk(ctx, name, part)
 	switch {
 	case IsFull(err):
-		return task.Error(task.ErrUnavailable, "the upload store is full; wait until unused uploads expire, or ask the administrator to free space")
+		return u.full
 	case err != nil:
 		return task.Error(task.ErrUnavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
 	}

@@ -12,13 +12,16 @@ const start = `if command -v bash >/dev/null; then exec bash -c "$0" bash "$@"; 
 
 // entrypoint returns the script that runs setup and then run, the latter only if setup
 // succeeded. Both scripts run in the working directory $1 and in the shell of the entrypoint
-// itself. args are the arguments after $1. The script contains only the parts that args need,
-// because every Job and every pod carries a copy. For several nodes, $2 is their number and $3
+// itself. args are the arguments after $1. The script contains only the parts that args and the
+// outputs need, because every Job and every pod carries a copy. For several nodes, $2 is their number and $3
 // is the name of their Service: see peers. The following arguments say where files are copied
 // to; the working directory may be such a target: see copyFiles. parts run before the scripts. The
 // script contains no text of the task, so nothing needs quoting.
-func entrypoint(args []string, parts ...string) string {
+func entrypoint(args []string, outputs bool, parts ...string) string {
 	s := "set -u\n"
+	if outputs {
+		s += sendOutputs
+	}
 	if len(args) > 2 {
 		s += copyFiles
 	}

@@ -49,7 +49,7 @@ func containerOf(t *testing.T, path, setup, run, workdir string, args ...string)
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", start, strings.ReplaceAll(entrypoint(args), task.ScriptDir, dir), workdir)
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", start, strings.ReplaceAll(entrypoint(args, false), task.ScriptDir, dir), workdir)
 	c.Args = append(c.Args, args...)
 	c.Dir = t.TempDir()
 	home := filepath.Join(c.Dir, "home")
@@ -237,7 +237,7 @@ func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
 		{[]string{"1", "", "sum", "/a"}, true, false},
 		{[]string{"2", "train-a", "sum", "/a"}, true, true},
 	} {
-		text := entrypoint(tt.args)
+		text := entrypoint(tt.args, false)
 		if strings.Contains(text, copyFiles) != tt.places || strings.Contains(text, peers) != tt.peers {
 			t.Errorf("%q: %s", tt.args, text)
 		}
@@ -245,7 +245,7 @@ func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
 			t.Errorf("%q: a comment stands in every pod", tt.args)
 		}
 	}
-	if n := len(entrypoint(nil)); n > 1400 {
+	if n := len(entrypoint(nil, false)); n > 1400 {
 		t.Errorf("%d bytes for a plain task", n)
 	}
 }

@@ -14,12 +14,55 @@ const (
 	filesVolume    = "uploads" // an emptyDir that the init container fills and the container of the task reads
 	filesContainer = "files"
 
-	// filesKey is the key of the token in the Secret of a task. No variable has this name.
-	filesKey = "files.token"
+	// FilesKey is the key of the token in the Secret of a task. No variable has this name.
+	FilesKey = "files.token"
 
 	fetchTimeout = "600" // seconds of attempts for all archives of a pod
 	fetchRefused = "6"   // rejections after which the script gives up; the first ones may come from a server that lags behind
 )
+
+// transferTools is the part of the scripts that repeats transfers. After a failed transfer, again
+// sets why to the reason, waits, and returns 0 if the script should retry: for $left seconds in
+// all, but no longer after $1 rejections. again waits for the time in Retry-After plus a time that
+// depends on the name of the pod, because all pods of a task begin at once. wget does not report
+// Retry-After. The output of the program for the transfer is in why and head below $dir; $base is
+// the shortest pause.
+const transferTools = `have() { command -v "$1" >/dev/null 2>&1; }
+seed=7 text=${HOSTNAME:-$$}
+while [ -n "$text" ]; do
+  rest=${text#?}
+  seed=$(((seed * 31 + $(printf %d "'${text%"$rest"}")) % 65537))
+  text=$rest
+done
+again() {
+  why= line= after=0
+  while read -r line || [ -n "$line" ]; do
+    case $line in
+      [Rr]etry-[Aa]fter:*) after=${line#*:} ;;
+      *) why=${line:-$why} ;;
+    esac
+  done <"$dir/why"
+  while read -r line; do
+    case $line in [Rr]etry-[Aa]fter:*) after=${line#*:} ;; esac
+  done <"$dir/head"
+  after=${after# }
+  after=${after%%[!0-9]*}
+  case $after in ???*) after=60 ;; esac
+  case $why in
+    *"rror: 429"*|*"RROR 429"*|*"rror 429"*|*"HTTP/1."[01]" 429"*) ;; # the user has other transfers
+    *"rror: 4"*|*"RROR 4"*|*"rror 4"*|*"HTTP/1."[01]" 4"*) refused=$((refused + 1)) ;;
+  esac
+  if [ $left -le 0 ] || [ $refused -ge "$1" ]; then return 1; fi
+  pause=$base
+  if [ "${after:-0}" -gt $pause ]; then pause=$after; fi
+  seed=$(((seed * 75 + 74) % 65537))
+  pause=$((pause + seed % (pause + 1)))
+  sleep $pause &
+  wait $!
+  left=$((left - pause))
+  if [ $base -lt 16 ]; then base=$((base * 2)); fi
+}
+`
 
 // fetchFiles is the script that downloads and unpacks the archives of a task before the
 // container of the task starts. The script runs in the same image and uses what the image has:
@@ -27,26 +70,17 @@ const (
 // the task, and the other arguments are the names of the archives, which are SHA-256 sums. The
 // token is in the environment.
 //
-// The script retries for fetchTimeout, because the server may be unavailable or busy. The
-// script waits for the time in Retry-After plus a time that depends on the name of the pod,
-// because all pods of a task begin at once. wget does not report Retry-After. The reason of a
-// failure is the only text in the termination message, for the status of the task.
+// The script retries for fetchTimeout, because the server may be unavailable or busy. The reason of
+// a failure is the only text in the termination message, for the status of the task.
 const fetchFiles = `set -u
 trap 'exit 143' TERM
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 dir=` + task.FilesDir + ` from=$1/tasks/$2/files left=` + fetchTimeout + ` refused=0
-seed=7 text=${HOSTNAME:-$$}
-while [ -n "$text" ]; do
-  rest=${text#?}
-  seed=$(((seed * 31 + $(printf %d "'${text%"$rest"}")) % 65537))
-  text=$rest
-done
-fail() {
+` + transferTools + `fail() {
   echo "k8s-cli: $1" >&2
   { printf %s "$1" >/dev/termination-log; } 2>/dev/null
   exit 1
 }
-have() { command -v "$1" >/dev/null 2>&1; }
 raw() { # what bash has where there is no program
   rest=${1#http://} host=${1#http://}
   host=${host%%/*}
@@ -91,32 +125,7 @@ for sum; do
       case $(sha256sum "$dir/archive") in "$sum "*) break ;; esac
       echo "the download differs from the upload" >"$dir/why"
     fi
-    why= line= after=0
-    while read -r line || [ -n "$line" ]; do
-      case $line in
-        [Rr]etry-[Aa]fter:*) after=${line#*:} ;;
-        *) why=${line:-$why} ;;
-      esac
-    done <"$dir/why"
-    while read -r line; do
-      case $line in [Rr]etry-[Aa]fter:*) after=${line#*:} ;; esac
-    done <"$dir/head"
-    after=${after# }
-    after=${after%%[!0-9]*}
-    case $after in ???*) after=60 ;; esac
-    case $why in
-      *"rror: 429"*|*"RROR 429"*|*"rror 429"*|*"HTTP/1."[01]" 429"*) ;; # the user has other downloads
-      *"rror: 4"*|*"RROR 4"*|*"rror 4"*|*"HTTP/1."[01]" 4"*) refused=$((refused + 1)) ;;
-    esac
-    if [ $left -le 0 ] || [ $refused -ge ` + fetchRefused + ` ]; then fail "cannot get the files of the task from $from: $why"; fi
-    pause=$base
-    if [ "${after:-0}" -gt $pause ]; then pause=$after; fi
-    seed=$(((seed * 75 + 74) % 65537))
-    pause=$((pause + seed % (pause + 1)))
-    sleep $pause &
-    wait $!
-    left=$((left - pause))
-    if [ $base -lt 16 ]; then base=$((base * 2)); fi
+    if ! again ` + fetchRefused + `; then fail "cannot get the files of the task from $from: $why"; fi
   done
   mkdir -p "$dir/$sum" && (umask 0; unpack "$dir/archive" "$dir/$sum") >"$dir/why" 2>&1 ||
     fail "cannot unpack an archive of the task's files; the archive must be a tar.gz and fit on the machine's disk: $(cat "$dir/why")"
@@ -193,7 +202,7 @@ func fetch(r *task.Record, spec *corev1.PodSpec) {
 		Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(fetchFiles)},
 		Args:            append([]string{escapeDollar(r.Submit.Files), r.Submit.ID}, sums...),
 		Env: []corev1.EnvVar{{Name: "FILES_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: filesKey,
+			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: FilesKey,
 		}}}},
 		Resources:       *main.Resources.DeepCopy(),
 		SecurityContext: main.SecurityContext.DeepCopy(),

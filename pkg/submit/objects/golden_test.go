@@ -50,7 +50,7 @@ func TestJobs(t *testing.T) {
 			jobs := Jobs(g.record(), "default")
 			for _, job := range jobs {
 				c := job.Spec.Template.Spec.Containers[0]
-				short(t, c.Command, entrypoint(c.Args[1:], groupParts(g.record())...), "(entrypoint)")
+				short(t, c.Command, entrypoint(c.Args[1:], len(g.Task.Outputs) > 0, groupParts(g.record())...), "(entrypoint)")
 				for _, c := range job.Spec.Template.Spec.InitContainers {
 					short(t, c.Command, fetchFiles, "(fetcher)")
 				}
@@ -61,10 +61,19 @@ func TestJobs(t *testing.T) {
 			}
 			if g.Sealed != nil {
 				values := map[string]string{"BOTH": "hidden", "HF_TOKEN": "hf_$(x)"}
-				got += "---\n" + documents(t, []any{Secret(g.record(), values, "", "default", "uid-of-the-first-job")})
+				got += "---\n" + documents(t, []any{Secret(g.record(), values, nil, "default", "uid-of-the-first-job")})
 			}
 			if g.Files != "" {
-				got += "---\n" + documents(t, []any{Secret(g.record(), nil, "token", "default", "uid-of-the-first-job")})
+				tokens := map[string]string{}
+				for rank := range g.Task.Nodes() {
+					if len(g.Task.Outputs) > 0 {
+						tokens[OutputKey(rank)] = "token"
+					}
+				}
+				if len(g.Task.Uploads) > 0 {
+					tokens[FilesKey] = "token"
+				}
+				got += "---\n" + documents(t, []any{Secret(g.record(), nil, tokens, "default", "uid-of-the-first-job")})
 			}
 			compare(t, strings.TrimSuffix(file, ".yaml")+".golden.yaml", got)
 		})

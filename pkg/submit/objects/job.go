@@ -111,7 +111,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 			Containers: []corev1.Container{{
 				Name:            container,
 				Image:           r.Submit.Image,
-				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args, groupParts(r)...))},
+				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args, len(t.Outputs) > 0, groupParts(r)...))},
 				Args:            append([]string{escapeDollar(t.Workdir)}, args...),
 				Ports:           containerPorts(chosen),
 				Env:             environment(r, rank),
@@ -127,6 +127,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 		p.Spec.Hostname, p.Spec.Subdomain = task.HostName(rank), serviceName(r)
 	}
 	addFiles(r, &p.Spec)
+	addOutputs(r, rank, &p.Spec)
 	if _, _, count := placement.GPUs(chosen); count > 0 {
 		addSharedMemory(&p.Spec)
 	}

@@ -27,7 +27,7 @@ func member(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string)
 		}
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
-		"left="+peersTimeout, "left=3", "sleep 1", "sleep 0", "sleep "+hostsInterval, "sleep 0.05").Replace(entrypoint(nil, groupHosts))
+		"left="+peersTimeout, "left=3", "sleep 1", "sleep 0", "sleep "+hostsInterval, "sleep 0.05").Replace(entrypoint(nil, false, groupHosts))
 	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "")
 	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir(), "DIR=" + dir}
 	return c, dir

@@ -28,10 +28,13 @@ func Manifests(r *task.Record, namespace string, few int) []runtime.Object {
 		secretData[name] = task.Redacted
 	}
 	if len(r.Submit.Task.Uploads) > 0 {
-		secretData[filesKey] = task.Redacted
+		secretData[FilesKey] = task.Redacted
+	}
+	for rank := 0; len(r.Submit.Task.Outputs) > 0 && rank < r.NumNodes(); rank++ {
+		secretData[OutputKey(rank)] = task.Redacted
 	}
 	if len(secretData) > 0 {
-		secret := Secret(r, nil, "", namespace, "")
+		secret := Secret(r, nil, nil, namespace, "")
 		secret.APIVersion, secret.Kind = corev1.SchemeGroupVersion.String(), "Secret"
 		secret.Data, secret.StringData = nil, secretData
 		all = append(all, secret)

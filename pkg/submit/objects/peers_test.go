@@ -25,7 +25,7 @@ func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 		}
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
-		"left="+peersTimeout, "left=3", "left="+nameTimeout, "left=3", "left="+namesTimeout, "left=2", "sleep 1", "sleep 0").Replace(entrypoint([]string{"3", "train-a"}))
+		"left="+peersTimeout, "left=3", "left="+nameTimeout, "left=3", "left="+namesTimeout, "left=2", "sleep 1", "sleep 0").Replace(entrypoint([]string{"3", "train-a"}, false))
 	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "", "3", "train-a")
 	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir(), "NODE_RANK=1"}
 	return c, dir

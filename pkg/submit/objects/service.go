@@ -27,16 +27,15 @@ func Service(r *task.Record, namespace, first string) *corev1.Service {
 	}
 }
 
-// Secret returns the Secret of a task: values holds the secrets of the task, and token is for
-// fetching its uploads. The Job of the first node owns the Secret, like the Service. No
-// container of the task starts before the Secret exists.
-func Secret(r *task.Record, values map[string]string, token, namespace, first string) *corev1.Secret {
+// Secret returns the Secret of a task: values holds the secrets of the task, and tokens the tokens
+// of its pods for uploads and outputs, by FilesKey and OutputKey. The Job of the first node owns
+// the Secret, like the Service. No container of the task starts before the Secret exists.
+func Secret(r *task.Record, values, tokens map[string]string, namespace, first string) *corev1.Secret {
 	data := map[string][]byte{}
-	if token != "" {
-		data[filesKey] = []byte(token)
-	}
-	for name, value := range values {
-		data[name] = []byte(value)
+	for _, entries := range []map[string]string{values, tokens} {
+		for name, value := range entries {
+			data[name] = []byte(value)
+		}
 	}
 	return &corev1.Secret{ObjectMeta: dependent(r, namespace, first), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: data}
 }

@@ -48,6 +48,7 @@ const (
 	GroupNotFound         Reason = "GroupNotFound"
 	UploadNotFound        Reason = "UploadNotFound"
 	LogNotFound           Reason = "LogNotFound"
+	OutputsNotFound       Reason = "OutputsNotFound"
 	SubmissionNotFound    Reason = "SubmissionNotFound"
 	KeyReused             Reason = "KeyReused"
 	VolumeInUse           Reason = "VolumeInUse"
@@ -92,6 +93,7 @@ var reasons = []Description{
 	{GroupNotFound, http.StatusNotFound, NotFound, "the user has no task in a group of this name, or all its tasks have left the history"},
 	{UploadNotFound, http.StatusNotFound, NotFound, "the user has no such archive; upload the archive"},
 	{LogNotFound, http.StatusNotFound, NotFound, "the server did not keep the log of this attempt, or not these lines"},
+	{OutputsNotFound, http.StatusNotFound, NotFound, "the server has no outputs of this node; `outputs` in the status of the task says why"},
 	{SubmissionNotFound, http.StatusNotFound, NotFound, "the server no longer has the task as submitted"},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "", "the route has other methods; use a method from the header `Allow`"},
 	{RequestTimeout, http.StatusRequestTimeout, "", "the request did not arrive in time; send the request again"},

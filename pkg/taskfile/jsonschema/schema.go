@@ -169,8 +169,9 @@ func formsOf(base string) map[string]Schema {
 		"file_mounts": examples(mounts(types("string", "object")), Schema{"/config.yaml": "./config.yaml"}),
 		"uploads":     texts(), "sub_paths": texts(), "ephemeral_volumes": mounts(reference(base, "NodeVolume")),
 		"max_duration": examples(types("string"), "2h"), "event_callback": examples(types("string"), "https://hooks.example.com/k8s-cli"),
-		"setup": examples(types("string"), "pip install -r requirements.txt"), "run": examples(types("string"), "python train.py"),
-		"inputs": mapping(), "outputs": mapping(), "api_server_access": types("boolean", "string", "integer"),
+		"outputs": examples(Schema{"anyOf": []any{Schema{"type": "array", "items": types("string")}, mapping()}}, []string{"results"}),
+		"setup":   examples(types("string"), "pip install -r requirements.txt"), "run": examples(types("string"), "python train.py"),
+		"inputs": mapping(), "api_server_access": types("boolean", "string", "integer"),
 
 		"cpus": examples(types("string", "number"), "4+", 0.5), "memory": examples(types("string", "number"), "16", "512Mi"),
 		"accelerators": accelerators(), "gpus": accelerators(),

@@ -1,0 +1,231 @@
+// Package outputs serves the outputs of tasks: it receives the archives of the nodes, and sends them
+// to the users of the tasks.
+package outputs
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/api/archives"
+	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/outputs"
+	"k8s-cli/pkg/task/problem"
+)
+
+// Path is the path of the outputs of one node.
+const Path = "/tasks/:id/outputs/:rank"
+
+// Config configures the outputs of a server. The zero Config disables outputs.
+type Config struct {
+	Store  archives.Store
+	Limit  int64         // largest archive of one node, in bytes
+	Quota  int64         // largest size of all archives of a user, in bytes; 0 means no limit
+	Tokens TokenVerifier // nil means that the server has no key to verify tokens
+}
+
+// A TokenVerifier reports whether token is the output token of a node of a task.
+type TokenVerifier interface {
+	VerifyOutputToken(id string, rank int, token string) bool
+}
+
+// Check returns an error if tasks may not have outputs. advertise is the URL of the server for the
+// pods of tasks.
+func (c Config) Check(advertise string) error {
+	switch {
+	case c.Store == nil || advertise == "":
+		return task.Error(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --advertise-url by which pods reach it; write the files to a volume")
+	case c.Tokens == nil:
+		return task.Error(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --secrets-key-file to authenticate pods; write the files to a volume")
+	}
+	return nil
+}
+
+// A Log appends facts about outputs.
+type Log interface {
+	Append(ctx context.Context, c task.Command) (task.Result, error)
+	CheckCapacity() error
+}
+
+// A Reader answers which outputs are in the log.
+type Reader interface {
+	// OutputRecord returns the record of a task with outputs, and the size of the stored outputs of its user.
+	OutputRecord(ctx context.Context, id string) (r *task.Record, used int64, err error)
+	// Outputs returns the stored outputs of one node of a task of user.
+	Outputs(ctx context.Context, user, id string, rank int) (outputs.Record, error)
+}
+
+// A Handler receives and sends the outputs of tasks.
+type Handler struct {
+	Config
+	Log      Log
+	Reader   Reader
+	Incoming *slots.Pool
+	Sender   archives.Sender
+	Receive  func(c *fiber.Ctx, slot *slots.Slot) io.Reader // returns the body of a request
+	OwnerOf  func(c *fiber.Ctx, user, id string) string     // returns the user in whose name a request for a task is handled
+}
+
+// node returns the task and the node that a request names.
+func node(c *fiber.Ctx) (id string, rank int, err error) {
+	rank, err = strconv.Atoi(c.Params("rank"))
+	if err != nil || rank < 0 || rank >= task.MaxNodes {
+		return "", 0, task.Error(task.ErrInvalid, "rank: "+task.Quote(c.Params("rank"))+" is not the number of a node; the first node is 0")
+	}
+	return c.Params("id"), rank, nil
+}
+
+// Get sends the outputs of a node to the user of the task.
+func (h *Handler) Get(c *fiber.Ctx, user string) error {
+	id, rank, err := node(c)
+	if err != nil {
+		return err
+	}
+	user = h.OwnerOf(c, user, id)
+	stored, err := h.Reader.Outputs(c.UserContext(), user, id, rank)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="%s-%d.tar.gz"`, id, rank))
+	return h.Sender.Send(c, h.Store, archives.Archive{
+		User: user, Object: stored.Object, Sum: stored.Sum, Size: stored.Size,
+		Lost: task.Error(problem.OutputsNotFound, fmt.Sprintf("the outputs of node %d of task %s are lost", rank, id)),
+	})
+}
+
+// Put stores the archive in the body, which a node of a task sends. Only a part of the archive is in
+// memory at a time. An empty body means that the node has no outputs.
+func (h *Handler) Put(c *fiber.Ctx) error {
+	id, rank, err := node(c)
+	if err != nil {
+		return err
+	}
+	if err := h.authenticate(c, id, rank); err != nil {
+		return err
+	}
+	r, used, err := h.Reader.OutputRecord(c.UserContext(), id)
+	if err != nil {
+		return err
+	}
+	if rank >= r.NumNodes() {
+		return task.Error(problem.OutputsNotFound, fmt.Sprintf("Task %s has no node %d", id, rank))
+	}
+	if r.Phase.Over() && time.Since(r.UpdatedAt) > outputs.Grace {
+		return errOver
+	}
+	missing, err := outputs.Missing(r.Submit.Task.Outputs, c.Query("missing"))
+	if err != nil {
+		return task.Error(task.ErrInvalid, "missing: "+err.Error())
+	}
+	if err := h.Log.CheckCapacity(); err != nil {
+		return err
+	}
+	s := &sending{h, r, rank, missing}
+	switch c.Query("failed") {
+	case "":
+		return s.receive(c, used)
+	case "size":
+		return s.fail(c.UserContext(), s.tooLarge())
+	}
+	return s.fail(c.UserContext(), errNotPacked)
+}
+
+var (
+	errOver      = task.Error(task.ErrConflict, "the task has ended, and its nodes can no longer send outputs")
+	errNotPacked = task.Error(task.ErrInvalid, "the node could not pack its outputs; the last lines of its log say why")
+)
+
+func (h *Handler) authenticate(c *fiber.Ctx, id string, rank int) error {
+	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
+	switch {
+	case !ok || h.Tokens == nil:
+		return task.Error(problem.CredentialsMissing, "Authorization: the outputs of a node require the token of the node")
+	case !h.Tokens.VerifyOutputToken(id, rank, token):
+		return task.Error(task.ErrForbidden, "Authorization: the token is not the token of this node")
+	}
+	return nil
+}
+
+// A sending is one archive that a node sends.
+type sending struct {
+	*Handler
+	task    *task.Record
+	rank    int
+	missing []string
+}
+
+// receive stores the body. used is the size of the stored outputs of the user.
+func (s *sending) receive(c *fiber.Ctx, used int64) error {
+	ctx, user, length := c.UserContext(), s.task.Submit.User, int64(c.Request().Header.ContentLength())
+	if length == 0 {
+		return s.append(c, outputs.Archive{Missing: s.missing})
+	}
+	left := int64(-1) // -1 means no limit
+	if s.Quota > 0 {
+		left = max(s.Quota-used+outputs.Of(s.task.Outputs, s.rank).Size, 0)
+	}
+	switch {
+	case length > s.Limit:
+		return s.fail(ctx, s.tooLarge())
+	case left >= 0 && length > left:
+		return s.fail(ctx, s.overQuota())
+	}
+	slot, err := s.Incoming.Take(s.Sender.Closing, user)
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	body := newBody(s.Receive(c, slot), s.Limit, s.tooLarge())
+	if left >= 0 && left < s.Limit {
+		body.limit, body.tooLarge = left, s.overQuota()
+	}
+	object := fmt.Sprintf("%s/%s/%d/%s", task.Owner(user), s.task.Submit.ID, s.rank, rand.Text())
+	size, err := s.Store.Store(ctx, object, body)
+	switch {
+	case err != nil && (body.exceeded || errors.Is(err, task.ErrUnavailable)): // the node retries if the store is full or unavailable
+		return s.fail(ctx, err)
+	case err != nil:
+		return err
+	}
+	return s.append(c, outputs.Archive{Object: object, Size: size, Sum: body.sum(), Missing: s.missing})
+}
+
+func (s *sending) tooLarge() error {
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the packed outputs of the node are larger than %s, the limit of this server (--max-outputs); leave out files, or write them to a volume", task.SizeText(s.Limit)))
+}
+
+func (s *sending) overQuota() error {
+	return task.Error(task.ErrForbidden, fmt.Sprintf("with the outputs of the node, all your outputs would exceed %s, the limit per user (--max-user-outputs); the server frees the outputs of tasks that leave the history", task.SizeText(s.Quota)))
+}
+
+// append records a stored archive, and responds.
+func (s *sending) append(c *fiber.Ctx, a outputs.Archive) error {
+	result, err := s.Log.Append(c.UserContext(), task.Command{OutputsStored: &outputs.Stored{ID: s.task.Submit.ID, Rank: s.rank, Archive: a, Quota: s.Quota}})
+	switch {
+	case err != nil:
+		return err
+	case result.Rejection == task.RejectedTooMany:
+		return s.fail(c.UserContext(), s.overQuota())
+	case result.Rejection != "":
+		return errOver
+	}
+	return c.JSON(outputs.Output{Node: s.rank, Size: a.Size, Sum: a.Sum, Missing: a.Missing})
+}
+
+// fail records why the outputs are not stored, for the status of the task, and returns why.
+func (s *sending) fail(ctx context.Context, why error) error {
+	if outputs.Of(s.task.Outputs, s.rank).Error == why.Error() {
+		return why
+	}
+	// If the log is unavailable, the log of the node still says why.
+	_, _ = s.Log.Append(ctx, task.Command{OutputsStored: &outputs.Stored{ID: s.task.Submit.ID, Rank: s.rank, Archive: outputs.Archive{Missing: s.missing}, Error: why.Error()}})
+	return why
+}

@@ -1,0 +1,83 @@
+// Package files answers which uploads and outputs of tasks the log contains.
+package files
+
+import (
+	"time"
+
+	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/task"
+)
+
+// Files provides the archives of files in the log: the uploads of users, and the outputs of tasks.
+type Files struct {
+	Read func(look func(*state.State)) // calls look while nothing writes the state
+}
+
+// Upload returns an upload of user by its SHA-256.
+func (f Files) Upload(user, sum string) (record task.UploadRecord, ok bool) {
+	f.Read(func(s *state.State) { record, ok = s.Uploads[task.UploadKey{User: user, Sum: sum}] })
+	return record, ok
+}
+
+// TaskUpload returns an upload that a task needs; ok is false if the task is over.
+func (f Files) TaskUpload(id, sum string) (record task.UploadRecord, ok bool) {
+	f.Read(func(s *state.State) {
+		r := s.Tasks[id].Record()
+		if r == nil || r.Phase.Over() {
+			return
+		}
+		for _, needed := range r.Submit.Task.Uploads {
+			if needed == sum {
+				record, ok = s.Uploads[task.UploadKey{User: r.Submit.User, Sum: sum}]
+				return
+			}
+		}
+	})
+	return record, ok
+}
+
+// UploadObjects returns the names of the stored objects of all uploads.
+func (f Files) UploadObjects() map[string]bool {
+	names := map[string]bool{}
+	f.Read(func(s *state.State) {
+		for _, record := range s.Uploads {
+			names[record.Object] = true
+		}
+	})
+	return names
+}
+
+// OutputRecord returns the record of a task, and the size of the stored outputs of its user; ok is
+// false if the task does not exist. Callers must not change the record.
+func (f Files) OutputRecord(id string) (r *task.Record, used int64, ok bool) {
+	f.Read(func(s *state.State) {
+		if r = s.Tasks[id].Record(); r != nil {
+			used = s.OutputBytes(r.Submit.User)
+		}
+	})
+	return r, used, r != nil
+}
+
+// Outputs is the index of the stored outputs, for the sweep of their store. Outputs leave the
+// index with their tasks, or when other outputs replace them, so no outputs are idle.
+type Outputs struct{ Files }
+
+// IdleUploads returns a command without uploads.
+func (Outputs) IdleUploads(time.Time, time.Duration, int) task.DeleteUploads {
+	return task.DeleteUploads{}
+}
+
+// UploadObjects returns the names of the stored objects of all outputs.
+func (o Outputs) UploadObjects() map[string]bool {
+	names := map[string]bool{}
+	o.Read(func(s *state.State) {
+		for _, t := range s.Tasks {
+			for _, r := range t.Outputs() {
+				if r.Object != "" {
+					names[r.Object] = true
+				}
+			}
+		}
+	})
+	return names
+}
