@@ -16,7 +16,7 @@ func newRootCommand(e *env) *cobra.Command {
 		commandGroup("auth", "Log in, log out, and show the current user", newLoginCommand(s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
 		commandGroup("jobs", "Submit, list, follow and stop tasks",
 			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newGroupsCommand(e, s), newUsageCommand(e, s), newGetCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s), newOpenCommand(e, s),
-			newStopCommand(e, s), newLogsCommand(e, s), newExecCommand(e, s), newShellCommand(e, s), newPortForwardCommand(e, s), newCopyCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task"),
+			newStopCommand(e, s), newLogsCommand(e, s), newExecCommand(e, s), newShellCommand(e, s), newPortForwardCommand(e, s), newCopyCommand(e, s), newDownloadCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task"),
 			newNotifySecretCommand(e, s)),
 		commandGroup("volumes", "Create, list and delete volumes",
 			newCreateVolumeCommand(e, s), newListVolumesCommand(e, s), newVolumeStatusCommand(e, s), newDeleteVolumeCommand(e, s),

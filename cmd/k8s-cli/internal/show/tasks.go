@@ -53,9 +53,30 @@ func Task(w io.Writer, s Style, t task.Status) {
 		fmt.Fprintln(w, "\n"+s.paint(bold, "Nodes"))
 		writeNodes(w, s, m.Nodes)
 	}
+	writeStored(w, s, m)
 	for _, f := range outputs(m.Nodes) {
 		fmt.Fprintf(w, "  %s:\n    %s\n", f.Name, f.Value)
 	}
+}
+
+// writeStored writes the outputs that the server stored.
+func writeStored(w io.Writer, s Style, m task.Metadata) {
+	if len(m.Outputs) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\n"+s.paint(bold, "Outputs"))
+	t := table{rows: len(m.Outputs)}
+	t.column("Node", func(i int) string { return strconv.Itoa(m.Outputs[i].Node) })
+	t.column("Bytes", func(i int) string { return strconv.FormatInt(m.Outputs[i].Size, 10) })
+	t.add(column{header: "SHA-256", drop: 1}, func(i int) string { return m.Outputs[i].Sum })
+	t.add(column{header: "Note", shrink: 1}, func(i int) string {
+		o := m.Outputs[i]
+		if o.Error == "" && len(o.Missing) > 0 {
+			return Plain("not there: " + strings.Join(o.Missing, ", "))
+		}
+		return Plain(o.Error)
+	})
+	t.write(w, s)
 }
 
 // attemptOf returns the attempt of the node with the most attempts, for example "2 of 3".
