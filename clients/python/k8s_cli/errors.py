@@ -158,6 +158,10 @@ class LogNotFound(NotFound):
     """The server did not keep the log of this attempt, or not these lines."""
 
 
+class OutputsNotFound(NotFound):
+    """The server has no outputs of this node; the status of the task says why."""
+
+
 class SubmissionNotFound(NotFound):
     """The server no longer has the task as submitted."""
 

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from . import _html as views
 from . import models
+from ._unpack import Directory
 from .errors import Error, GroupFailed, Gone, TaskFailed, WaitTimeout
 from ._io import sleep, spawn
 from ._requests import query_of, segment
@@ -90,6 +91,10 @@ class Job:
         lines = self.log_bytes(follow=follow, tail=tail, since=since, node=node, attempt=attempt, timestamps=timestamps)
         for line in lines:
             yield line.decode("utf-8", "replace")
+
+    def download(self, directory: Directory, *, node: Optional[int] = None, force: bool = False) -> List[str]:
+        """Downloads the stored outputs of the task, and returns the paths of the files, as Client.download_outputs."""
+        return self._client.download_outputs(self.id, directory, node=node, force=force)
 
     def log_bytes(self, **options: Any) -> Iterator[bytes]:
         """Returns the lines of the log, byte for byte. The options are those of logs."""

@@ -55,6 +55,17 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Output:
+    """The stored outputs of a node."""
+
+    node: int
+    bytes: int = 0  # size of the archive; 0 if there is none
+    sha256: str = ""  # of the archive
+    missing: List[str] = field(default_factory=list)  # paths that did not exist
+    error: str = ""  # why the outputs were not stored
+
+
+@dataclass(frozen=True)
 class TaskMetadata:
     """The details of a task."""
 
@@ -83,6 +94,7 @@ class TaskMetadata:
     deadline: Optional[datetime] = None
     stops_at: Optional[datetime] = None  # when the server ends an auxiliary task of a job group
     nodes: List[Node] = field(default_factory=list)
+    outputs: List[Output] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

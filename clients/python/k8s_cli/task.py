@@ -36,6 +36,7 @@ class Task:
         accelerators: Union[str, int, Mapping[str, int], None] = None,
         image_id: Optional[str] = None,
         max_duration: Optional[str] = None,
+        outputs: Optional[Sequence[str]] = None,
         config: Optional[Mapping[str, Any]] = None,
         **fields: Any,
     ) -> None:
@@ -53,6 +54,7 @@ class Task:
             "volumes": volumes,
             "config": config,
             "max_duration": max_duration,
+            "outputs": list(outputs) if outputs else None,
             "setup": setup,
             "run": run,
         }

@@ -220,6 +220,26 @@ async def files(s):
     expect((await refused(errors.Forbidden, lambda: c.task_file(job.id, archive, "wrong"))).status, 403)
 
 
+@story("the outputs of all nodes are downloaded, and existing files stay")
+async def outputs(s):
+    c = s.client()
+    run = "mkdir out && echo of $SKYPILOT_NODE_RANK >out/rank"
+    job = await c.submit(Task(run, num_nodes=2, cpus=0.1, outputs=["out", "none"]))
+    found = await job.wait(check=True)
+    expect([(o.node, o.bytes > 0, o.missing, o.error) for o in found.metadata.outputs], [(i, True, ["none"], "") for i in (0, 1)])
+    top = os.path.join(s.directory, "results")
+    want = [os.path.join(top, f"node-{i}", "out", "rank") for i in (0, 1)]
+    expect(await job.download(top), want)
+    for rank, path in enumerate(want):
+        with open(path) as file:
+            expect(file.read(), f"of {rank}\n")
+    await refused(errors.Error, lambda: job.download(top))
+    expect(await job.download(top, node=1, force=True), [os.path.join(top, "out", "rank")])
+    await refused(errors.OutputsNotFound, lambda: job.download(top, node=2))
+    headers = {"Authorization": "Bearer wrong"}
+    await refused(errors.Forbidden, lambda: c.request("PUT", f"/tasks/{job.id}/outputs/0", body=b"x", headers=headers))
+
+
 @story("a path that does not exist is an error before the submission")
 async def no_files(s):
     c = s.client()

@@ -5,6 +5,7 @@ from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional,
 
 from .. import _html as views
 from .. import models
+from .._unpack import Directory
 from ..errors import Error, GroupFailed, Gone, TaskFailed, WaitTimeout
 from ._io import sleep, spawn
 from ._requests import query_of, segment
@@ -89,6 +90,10 @@ class Job:
         lines = self.log_bytes(follow=follow, tail=tail, since=since, node=node, attempt=attempt, timestamps=timestamps)
         async for line in lines:
             yield line.decode("utf-8", "replace")
+
+    async def download(self, directory: Directory, *, node: Optional[int] = None, force: bool = False) -> List[str]:
+        """Downloads the stored outputs of the task, and returns the paths of the files, as Client.download_outputs."""
+        return await self._client.download_outputs(self.id, directory, node=node, force=force)
 
     def log_bytes(self, **options: Any) -> AsyncIterator[bytes]:
         """Returns the lines of the log, byte for byte. The options are those of logs."""

@@ -7,8 +7,9 @@ import time
 from typing import Any, AsyncIterator, Dict, List, Optional, Sequence
 
 from .. import _http, _retry, _streams, models
+from .._unpack import Directory, Download
 from ..errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, is_unavailable
-from ._io import Response, sleep
+from ._io import Response, call, sleep
 from ._requests import Query, Requests, body_of, query_of, segment
 from .events import EventStream
 
@@ -31,6 +32,42 @@ class Operations(Requests):
         answer = await self.request("GET", f"/tasks/{segment(id)}/spec")
         spec: Dict[str, Any] = answer.json()
         return spec
+
+    async def download_outputs(
+        self, id: str, directory: Directory, *, node: Optional[int] = None, force: bool = False
+    ) -> List[str]:
+        """Downloads the stored outputs of a task, and returns the paths of the files.
+
+        The files of a task with several nodes are in the directories node-0, node-1 and so on, unless node names one
+        node. Unless force is set, existing files stay, and the error is raised before any file of that node is written.
+        """
+        if node is not None:
+            return await self._download_node(id, node, directory, force)
+        found = (await self.status(id)).metadata
+        stored = [o.node for o in found.outputs if o.bytes > 0] or [0]  # without outputs, the server says why
+        files: List[str] = []
+        for rank in stored:
+            to = os.path.join(os.fspath(directory), f"node-{rank}") if found.num_nodes > 1 else directory
+            files += await self._download_node(id, rank, to, force)
+        return files
+
+    async def _download_node(self, id: str, node: int, directory: Directory, force: bool) -> List[str]:
+        headers = {"Accept-Encoding": "identity"}
+        archive = Download()
+        try:
+            response = await self.open("GET", f"/tasks/{segment(id)}/outputs/{node}", headers=headers, timeout=self.timeout)
+            try:
+                while True:
+                    data = await response.chunk(self.timeout)
+                    if not data:
+                        break
+                    await call(archive.write, data)
+            finally:
+                response.close()
+            archive.check(response.header.get("etag", "").strip('"'))
+            return await call(archive.unpack, directory, force)
+        finally:
+            archive.close()
 
     async def stop(self, id: str) -> None:
         """Stops a task. If the task is over, stop changes nothing."""
