@@ -34,6 +34,7 @@ func cacheAttacks() (all []attack) {
 	}
 	add(request{method: "GET", path: "/tasks/{task}", header: []string{"If-None-Match", "{etag}"}}, "ann")
 	add(request{method: "GET", path: "/tasks/{task}/files/{sum}"}, "ann")
+	add(request{method: "GET", path: "/tasks/{task}/outputs/0"}, "ann")
 	add(request{method: "POST", path: "/tasks/submit", body: task14}, "ann")
 	add(request{method: "POST", path: "/tasks/submit", body: "{"}, "ann")
 	add(request{method: "POST", path: "/tasks/preview", body: task14}, "ann")

@@ -75,6 +75,8 @@ func strangersRequests() (all []request) {
 		request{method: "DELETE", path: "/volumes/{volume}?force=true"}, request{method: "POST", path: "/tasks/{task}/stop?force=true"}, request{method: "POST", path: "/tasks/{task}/stop?all_users=false"},
 		request{method: "GET", path: "/tasks/{task}", header: []string{"X-Groups", "ops"}}, request{method: "GET", path: "/tasks/{task}", header: []string{"X-HTTP-Method-Override", "DELETE"}},
 		request{method: "GET", path: "/tasks/{task}/files/{sum}", header: []string{"Authorization", "Bearer made-up"}},
+		request{method: "PUT", path: "/tasks/{task}/outputs/0", header: []string{"Authorization", "Bearer made-up"}, body: "x"},
+		request{method: "GET", path: "/tasks/{task}/outputs/9999"}, request{method: "PUT", path: "/tasks/{task}/outputs/9999", header: []string{"Authorization", "Bearer made-up"}, body: "x"},
 		request{method: "GET", path: "/uploads/{sum}", header: []string{"Range", "bytes=0-3"}},
 		request{method: "POST", path: "/tasks/preview", body: loot("{volume}")}, request{method: "POST", path: "/tasks/preview", body: `{"run":"true","uploads":{"~/x":"{sum}"}}`},
 		request{method: "POST", path: "/tasks/batch", body: `[{"run":"true","uploads":{"~/x":"{sum}"}}]`}, request{method: "POST", path: "/tasks/submit", body: `{"run":"true","uploads":{"~/x":"{sum}"}}`},

@@ -40,7 +40,7 @@ func nameAttacks() (all []attack) {
 // placeholders for ann's belongings.
 var routes = []string{
 	"GET /whoami", "POST /tasks/submit", "POST /tasks/preview", "POST /tasks/batch", "POST /tasks/stop", "GET /tasks", "GET /tasks/{task}", "POST /tasks/{task}/stop",
-	"GET /tasks/{task}/spec", "GET /tasks/{task}/logs", "GET /tasks/{task}/exec", "GET /tasks/{task}/port-forward", "GET /tasks/{task}/events", "GET /tasks/{task}/files/{sum}", "GET /uploads", "GET /uploads/{sum}", "PUT /uploads/{sum}",
+	"GET /tasks/{task}/spec", "GET /tasks/{task}/logs", "GET /tasks/{task}/exec", "GET /tasks/{task}/port-forward", "GET /tasks/{task}/events", "GET /tasks/{task}/files/{sum}", "GET /tasks/{task}/outputs/0", "PUT /tasks/{task}/outputs/0", "GET /uploads", "GET /uploads/{sum}", "PUT /uploads/{sum}",
 	"POST /volumes/create", "GET /volumes", "GET /volumes/{volume}", "GET /volumes/{volume}/events", "DELETE /volumes/{volume}", "GET /events",
 }
 

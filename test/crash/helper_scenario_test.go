@@ -24,6 +24,9 @@ func (s *scenario) run() {
 	if s.uploads() {
 		s.upload()
 	}
+	if s.step == crash.AppendOutputsStored {
+		s.leaveOutputs()
+	}
 	if s.step == crash.AppendEndSessions {
 		s.logOut()
 	}

@@ -64,7 +64,7 @@ func (s *scenario) flags(more ...string) []string {
 	if s.step == crash.AppendExpireHistory {
 		flags = append(flags, "--history-tasks", "4") // for the tasks that are stopped at the end
 	}
-	if s.uploads() {
+	if s.uploads() || s.step == crash.AppendOutputsStored {
 		flags = append(flags, "--advertise-url", "http://127.0.0.1", "--keep-uploads", "1s")
 	}
 	return append(flags, more...)
@@ -90,6 +90,30 @@ func (s *scenario) upload() {
 	s.eventually("the upload is gone", func() (string, bool) {
 		return "", strings.Contains(string(s.do(http.MethodGet, path, "", nil, http.StatusOK, http.StatusNotFound)), "not found")
 	})
+}
+
+// leaveOutputs sends the outputs of a node, as its pod does.
+func (s *scenario) leaveOutputs() {
+	s.t.Helper()
+	const name = "outputs"
+	s.accept(name, 1, task.Spec{Name: name, Run: "true", Outputs: []string{"results"}, Resources: task.Resources{CPUs: "1000000"}})
+	s.runs(name)
+	path := "/tasks/" + s.ids[name] + "/outputs/0"
+	s.eventually("the outputs are stored", func() (string, bool) {
+		secret, err := s.CoreV1().Secrets(s.namespace).Get(s.t.Context(), task.ServiceName(name, s.ids[name]), metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		if !testkit.Closed(s.now.ready.Found()) {
+			return "it is not ready", false
+		}
+		got, err := s.now.ask(s.t.Context(), http.MethodPut, path, "", "outputs", "Authorization", "Bearer "+string(secret.Data["outputs.token-0"]))
+		return fmt.Sprint(string(got.Body), err), err == nil && got.Code == http.StatusOK
+	})
+	if got := s.do(http.MethodGet, path, "", nil, http.StatusOK); strings.TrimSpace(string(got)) != `"outputs"` {
+		s.t.Errorf("the outputs are %q", got)
+	}
+	s.current = ""
 }
 
 // logOut begins a session of a browser and ends it. After a crash, the session is valid or has
