@@ -83,7 +83,7 @@ func more(who task.Whoami) (lines []string) {
 	if who.Admin {
 		lines = append(lines, "Administrator: yes")
 	}
-	for _, l := range who.Limits.Sentences(who.Usage) {
+	for _, l := range show.Limits(who.Limits, who.Usage) {
 		lines = append(lines, "Limit: "+l)
 	}
 	return lines

@@ -81,9 +81,7 @@ type Submit struct {
 
 	JobGroup *JobGroup `json:"job_group,omitempty"` // nil unless the task belongs to a job group
 
-	// URL of the server, from which the pods of a task fetch its uploads, and to which they send
-	// its outputs
-	Files       string `json:"files,omitempty"`
+	Files       string `json:"files,omitempty"`        // URL of the server for the pods of the task: for its uploads and its outputs
 	OutputLimit int64  `json:"output_limit,omitempty"` // largest archive of the outputs of one node, in bytes
 
 	// Trace is the span of the request as a W3C traceparent, if it is traced. An entry

@@ -62,9 +62,6 @@ func Variables() []string {
 	}
 }
 
-// JobGroupVariable is the variable that holds the name of the job group of a task, if it has one.
-const JobGroupVariable = "SKYPILOT_JOBGROUP_NAME"
-
 // ScriptDir is where the scripts of a task are mounted in its containers.
 const ScriptDir = "/k8s-cli"
 

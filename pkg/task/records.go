@@ -34,9 +34,7 @@ type Record struct {
 	// when the start of the first container was stored; only for a task with a max_duration
 	StartedAt time.Time `json:"started_at,omitzero"`
 
-	// when an auxiliary task of a job group ends, because the primary tasks have completed
-	StopAt time.Time `json:"stop_at,omitzero"`
-
+	StopAt   time.Time     `json:"stop_at,omitzero"`    // when an auxiliary task of a job group ends, because the primary tasks have completed
 	Held     bool          `json:"held,omitempty"`      // the task waits because its group has reached Submit.MaxParallel
 	WaitsFor []Predecessor `json:"waits_for,omitempty"` // tasks that must end before this task may be admitted
 }

@@ -36,8 +36,7 @@ type Spec struct {
 	MaxDuration string `json:"max_duration,omitempty"`
 	// URL that gets the phase changes of the task; see package callback
 	EventCallback string `json:"event_callback,omitempty"`
-	// Files and directories of each node to store when the scripts of the node have ended:
-	// /path, ~/path, or a path below Workdir.
+	// Files and directories of each node to store after its scripts: /path, ~/path, or below Workdir
 	Outputs []string `json:"outputs,omitempty"`
 
 	Setup string `json:"setup,omitempty"` // runs first; run starts only if setup succeeds

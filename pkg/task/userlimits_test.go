@@ -2,7 +2,6 @@ package task
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 )
@@ -12,21 +11,6 @@ func TestLimitsOfAUser(t *testing.T) {
 	var later interface{ RetryAfter() time.Duration }
 	if err.Error() != "7 are too many" || !errors.Is(err, ErrTooMany) || !errors.As(err, &later) || later.RetryAfter() != 3*time.Second {
 		t.Errorf("error %v", err)
-	}
-	usage := Usage{Active: 1, Waiting: 2, LogStreams: 3, UploadBytes: 1 << 20}
-	if got := (UserLimits{Nodes: 9, SubmitBurst: 9}).Sentences(usage); len(got) > 0 {
-		t.Errorf("sentences without limits: %q", got)
-	}
-	got := UserLimits{Active: 10, Waiting: 20, SubmitRate: 0.5, SubmitBurst: 30, LogStreams: 40, UploadBytes: 1 << 30}.Sentences(usage)
-	want := []string{
-		"10 active tasks (1 in use)",
-		"20 tasks without Jobs (2 in use)",
-		"0.5 submissions per second, bursts of up to 30",
-		"40 log streams (3 open)",
-		"1Gi of uploads (1Mi in use)",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("sentences\n got %q\nwant %q", got, want)
 	}
 }
 
@@ -77,14 +61,6 @@ func TestAdministrators(t *testing.T) {
 	for _, name := range []string{"", "group:", "a\n", "group:a\n"} {
 		if err := (Admins{"ann", name}).Check(); err == nil {
 			t.Errorf("%q is an administrator", name)
-		}
-	}
-}
-
-func TestASentenceForTheSmallestLimit(t *testing.T) {
-	for i, l := range []UserLimits{{Active: 1}, {Waiting: 1}, {SubmitRate: 0.1}, {LogStreams: 1}, {UploadBytes: 1}} {
-		if got := l.Sentences(Usage{}); len(got) != 1 {
-			t.Errorf("limit %d: %q", i, got)
 		}
 	}
 }

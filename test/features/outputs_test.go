@@ -180,9 +180,9 @@ func TestTokensOfOutputs(t *testing.T) {
 	put := func(path string) answer {
 		return s.send(t, http.MethodPut, "ann", path, []byte("x"), "Authorization", "Bearer "+token)
 	}
-	put("/tasks/"+id+"/outputs/1").wants(t, http.StatusForbidden, "not the token of this node")
-	put("/tasks/"+other+"/outputs/0").wants(t, http.StatusForbidden, "not the token of this node")
-	s.send(t, http.MethodGet, "ann", "/tasks/"+id+"/files/"+strings.Repeat("0", 64), nil, "Authorization", "Bearer "+token).wants(t, http.StatusForbidden, "not the token of this task")
+	put("/tasks/"+id+"/outputs/1").wants(t, http.StatusForbidden, "Authorization: the token is not the token of this node")
+	put("/tasks/"+other+"/outputs/0").wants(t, http.StatusForbidden, "Authorization: the token is not the token of this node")
+	s.send(t, http.MethodGet, "ann", "/tasks/"+id+"/files/"+strings.Repeat("0", 64), nil, "Authorization", "Bearer "+token).wants(t, http.StatusForbidden, "Authorization: the token is not the token of this task")
 	if a := put("/tasks/" + id + "/outputs/0"); a.code != http.StatusOK {
 		t.Errorf("the outputs of the node: %d %s", a.code, a.body)
 	}

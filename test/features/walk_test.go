@@ -76,7 +76,7 @@ func withHeads(all []operation) []operation {
 func (o operation) paths(t *testing.T, ids, sums []string) []string {
 	t.Helper()
 	paths := []string{o.template}
-	for name, values := range map[string][]string{"{id}": ids, "{sum}": sums, "{group}": {map[bool]string{true: nobodysGroup, false: groupOfHers}[ids[0] == nobodysID]}} {
+	for name, values := range map[string][]string{"{id}": ids, "{sum}": sums, "{rank}": {"0"}, "{group}": {map[bool]string{true: nobodysGroup, false: groupOfHers}[ids[0] == nobodysID]}} {
 		var next []string
 		for _, path := range paths {
 			if !strings.Contains(path, name) {

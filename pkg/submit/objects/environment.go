@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/member"
 )
 
 // environment returns the variables of one node: the variables of the task and the variables
@@ -20,7 +21,7 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()
 	if r.Submit.JobGroup != nil {
-		own = append(own, task.JobGroupVariable)
+		own = append(own, member.Variable)
 	}
 	var env []corev1.EnvVar
 	_, given := t.Envs[unbufferedEnv]
@@ -75,7 +76,7 @@ func entrypointEnv(r *task.Record, rank int) map[string]string {
 		"SKYPILOT_USER":                    r.Submit.User,
 	}
 	if g := r.Submit.JobGroup; g != nil {
-		values[task.JobGroupVariable] = g.Name
+		values[member.Variable] = g.Name
 	}
 	return values
 }

@@ -18,7 +18,7 @@ const groupAddresses = "10.0.0.7 trainer-0.rlhf\n10.0.0.9 replay-0.rlhf\n"
 
 // member returns the command of a container of a job group whose pod has these addresses. Its waits
 // are short.
-func member(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
+func memberOf(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{"setup": "", "run": run, groupHostsFile: addresses, "hosts": hosts} {
@@ -37,7 +37,7 @@ func member(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string)
 // and follow later changes.
 func TestNamesOfAJobGroup(t *testing.T) {
 	for shell, path := range shells(t) {
-		c, dir := member(t, path, groupAddresses, `cat "$DIR/hosts"; echo ready; until read -r line <"$DIR/go"; do sleep 0.01; done`)
+		c, dir := memberOf(t, path, groupAddresses, `cat "$DIR/hosts"; echo ready; until read -r line <"$DIR/go"; do sleep 0.01; done`)
 		stdout, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestNamesOfAJobGroup(t *testing.T) {
 
 func TestAMemberOfAJobGroupWithoutAddressesGivesUp(t *testing.T) {
 	for shell, path := range shells(t) {
-		c, dir := member(t, path, "", "echo run")
+		c, dir := memberOf(t, path, "", "echo run")
 		var errOut bytes.Buffer
 		c.Stderr = &errOut
 		out, err := c.Output()
@@ -86,7 +86,7 @@ func TestAMemberOfAJobGroupWithoutAddressesGivesUp(t *testing.T) {
 
 // A user that may not write /etc/hosts learns where the addresses are.
 func TestAMemberOfAJobGroupWithoutTheRightToWrite(t *testing.T) {
-	c, dir := member(t, os.Getenv("PATH"), groupAddresses, "echo run")
+	c, dir := memberOf(t, os.Getenv("PATH"), groupAddresses, "echo run")
 	if err := os.Remove(filepath.Join(dir, "hosts")); err != nil { // root may write any file that exists
 		t.Fatal(err)
 	}
