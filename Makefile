@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo module python wheel cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo module python typescript wheel cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -180,6 +180,10 @@ module: ## build a copy of the checkout with another module path, in .local/modu
 python: ## test the Python client without a server, and check its types with mypy
 	cd clients/python && PYTHONDONTWRITEBYTECODE=1 python3 -m unittest
 	@PATH=$$(deploy/python.sh):$$PATH go test -count=1 -run 'TestPythonIsTyped$$' ./test/features
+
+typescript: ## write and check the types of the TypeScript client, and test the client without a server
+	@deploy/ui.sh modules
+	@cd clients/typescript && node generate.mjs && node --test test/unit.test.mjs
 
 wheel: ## write the wheel of the Python client to dist/, with Python only; VERSION=1.2.3
 	@python3 clients/python/wheel.py --out dist $(if $(VERSION),--version $(VERSION))

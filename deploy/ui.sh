@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Tests the pages in a real browser on a separate cluster with fake nodes, or writes screenshots.
 # `make ui-short`, `make ui-test` and `make screenshots` call this script with short, full or
-# screenshots. With install, the script only installs Chromium, Node and the modules of test/ui.
+# screenshots. With install, the script only installs Chromium, Node and the modules of test/ui; with
+# modules, it installs no Chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=$1
 
 install() {
   local packages=()
-  command -v chromium >/dev/null || packages+=(chromium)
+  [ "$what" = modules ] || command -v chromium >/dev/null || packages+=(chromium)
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)
   [ "$what" != screenshots ] || [ -e /usr/share/fonts/opentype/inter ] || packages+=(fonts-inter)
@@ -24,7 +25,7 @@ install() {
 }
 
 install
-[ "$what" = install ] && exit
+case $what in install | modules) exit ;; esac
 
 dir=$PWD/.local/ui
 mkdir -p "$dir"

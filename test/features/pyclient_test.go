@@ -34,15 +34,23 @@ func TestPythonClient(t *testing.T) {
 	strict := start(t, "--auth", "token", "--tokens-file", tokensFile(t, users...), "--admins", "root",
 		"--max-active-tasks", "1", "--max-event-streams", "2", "--max-event-streams-per-user", "1")
 	proxied := start(t, "--trusted-proxies", "192.0.2.1")
+	urls := map[string]string{"main": main.url, "mortal": mortal.url, "strict": strict.url, "proxied": proxied.url}
+	reportClient(t, tellStories(t, urls, mortal, runPython))
+}
+
+// tellStories runs tests that use servers, and restarts the server mortal when the tests ask for
+// it.
+func tellStories(t *testing.T, urls map[string]string, mortal *server, run func(t *testing.T, env ...string) []clientTest) []clientTest {
+	t.Helper()
 	restarts, control := make(chan chan<- string), restartControl(t)
-	servers, err := json.Marshal(map[string]string{"main": main.url, "mortal": mortal.url, "strict": strict.url, "proxied": proxied.url})
+	servers, err := json.Marshal(urls)
 	if err != nil {
 		t.Fatal(err)
 	}
 	control.requests = restarts
-	ended := make(chan []pythonTest, 1)
+	ended := make(chan []clientTest, 1)
 	go func() {
-		ended <- runPython(t, "K8S_CLI_TEST_SERVERS="+string(servers), "K8S_CLI_TEST_CONTROL="+control.server.URL)
+		ended <- run(t, "K8S_CLI_TEST_SERVERS="+string(servers), "K8S_CLI_TEST_CONTROL="+control.server.URL)
 	}()
 	for {
 		select {
@@ -51,13 +59,12 @@ func TestPythonClient(t *testing.T) {
 			mortal = mortal.again(t)
 			url <- mortal.url
 		case all := <-ended:
-			reportPython(t, all)
-			return
+			return all
 		}
 	}
 }
 
-// A control lets the tests in Python kill a server and start the server again. The test's own
+// A control lets the tests of a client kill a server and start the server again. The test's own
 // goroutine does so.
 type control struct {
 	server   *httptest.Server
@@ -79,8 +86,8 @@ func restartControl(t *testing.T) *control {
 	return c
 }
 
-// A pythonTest is the result of one test in Python.
-type pythonTest struct{ name, result string }
+// A clientTest is the result of one test of a client in another language.
+type clientTest struct{ name, result string }
 
 var (
 	pythonResult = regexp.MustCompile(`(?m)^(test_\w+) \((\S+)\)(?:\n.*)? \.\.\. (.*)$`)
@@ -89,7 +96,7 @@ var (
 
 // runPython runs the tests of the Python client and returns their results; the result of all
 // tests together is the last one.
-func runPython(t *testing.T, env ...string) (all []pythonTest) {
+func runPython(t *testing.T, env ...string) (all []clientTest) {
 	ctx, cancel := testkit.WithPatience(t.Context(), 3*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "python3", "-m", "unittest", "-v", "-b")
@@ -97,9 +104,9 @@ func runPython(t *testing.T, env ...string) (all []pythonTest) {
 	cmd.Env = append(cmd.Env, "PYTHONDONTWRITEBYTECODE=1", "K8S_CLI_INSECURE_HTTP=true")
 	out, err := cmd.CombinedOutput()
 	for _, m := range pythonResult.FindAllStringSubmatch(string(out), -1) {
-		all = append(all, pythonTest{m[1], m[3]})
+		all = append(all, clientTest{m[1], m[3]})
 	}
-	end := pythonTest{"all", "ok"}
+	end := clientTest{"all", "ok"}
 	if err != nil || len(all) == 0 || !strings.HasPrefix(pythonEnd.FindString(string(out)), "OK") {
 		end.result = string(out)
 		if err != nil {
@@ -109,7 +116,7 @@ func runPython(t *testing.T, env ...string) (all []pythonTest) {
 	return append(all, end)
 }
 
-func reportPython(t *testing.T, all []pythonTest) {
+func reportClient(t *testing.T, all []clientTest) {
 	t.Helper()
 	for _, one := range all {
 		t.Run(one.name, func(t *testing.T) {

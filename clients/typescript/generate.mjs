@@ -1,0 +1,35 @@
+// Writes api.d.ts, the types of the API, and types/, the types of the client: node generate.mjs.
+// With --check, reports whether they are up to date. The tools are those of test/ui.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url)), tools = join(here, "../../test/ui/node_modules/.bin");
+const check = process.argv[2] === "--check";
+const run = (tool, ...args) => execFileSync(join(tools, tool), args, { cwd: here, stdio: ["ignore", check ? "pipe" : "inherit", "inherit"], encoding: "utf8" });
+const read = (dir) => Object.fromEntries(readdirSync(dir).sort().map((name) => [name, readFileSync(join(dir, name), "utf8")]));
+
+const dir = mkdtempSync(join(tmpdir(), "k8s-cli-types-"));
+try {
+  run("openapi-typescript", "../../pkg/api/openapi/openapi.json", "-o", join(dir, "api.d.ts"));
+  if (check && readFileSync(join(dir, "api.d.ts"), "utf8") !== readFileSync(join(here, "api.d.ts"), "utf8")) {
+    throw new Error("api.d.ts is out of date: run make typescript");
+  }
+  if (!check) execFileSync("cp", [join(dir, "api.d.ts"), here]);
+  run("tsc", "-p", ".", "--outDir", join(dir, "types"));
+  if (check && JSON.stringify(read(join(dir, "types"))) !== JSON.stringify(read(join(here, "types")))) {
+    throw new Error("types/ is out of date: run make typescript");
+  }
+  if (!check) {
+    rmSync(join(here, "types"), { recursive: true, force: true });
+    execFileSync("cp", ["-r", join(dir, "types"), here]);
+  }
+  run("tsc", "--noEmit", "--strict", "--target", "es2022", "--module", "preserve", "--lib", "es2023,dom,dom.iterable,dom.asynciterable", "test/consumer.ts");
+} catch (err) {
+  console.error(err.stdout || err.message);
+  process.exitCode = 1;
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}

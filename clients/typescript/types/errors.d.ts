@@ -1,0 +1,34 @@
+/** @param {Response} response an error response @returns {Promise<ApiError>} */
+export function errorOf(response: Response): Promise<ApiError>;
+/** The failure of a request to which no server responded. @param {string} url @param {unknown} cause */
+export function connectionFailed(url: string, cause: unknown): ApiError;
+/** @typedef {{status?: number, reason?: string, field?: string, retryAfter?: number, body?: any, cause?: unknown}} Details */
+/**
+ * An error response of the server, or the failure of a request without a response. The message
+ * is a sentence for people; `reason` is one word for programs.
+ */
+export class ApiError extends Error {
+    /** @param {string} detail @param {Details} [o] */
+    constructor(detail: string, { status, reason, field, retryAfter, body, cause }?: Details);
+    /** Status of the response; 0 without a response. */
+    status: number;
+    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
+    reason: string;
+    /** The wrong field or parameter; empty if the error is about the whole request. */
+    field: string;
+    /** What failed and what to do, in a sentence. */
+    detail: string;
+    /** Seconds after which the server accepts the request again; 0 if the server does not say so. */
+    retryAfter: number;
+    /** The body of the response, or what the error is about: a task, a group, or the results of a batch. */
+    body: any;
+}
+export function isUnavailable(err: unknown): boolean;
+export type Details = {
+    status?: number;
+    reason?: string;
+    field?: string;
+    retryAfter?: number;
+    body?: any;
+    cause?: unknown;
+};

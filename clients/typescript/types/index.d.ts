@@ -1,0 +1,3 @@
+export { ApiError } from "./errors.js";
+export { EventStream } from "./events.js";
+export { Client, grid } from "./client.js";
