@@ -41,7 +41,7 @@ export class Cursor {
   /** The second from which to resume the log. */
   since() { return this.newest - maxSkew; }
 
-  /** Returns a function that recognises the repeated lines of a log that is resumed from since. The caller calls it once for each line, in order. */
+  /** Returns a function that recognises the repeated lines of a log that is resumed from since, and the lines that are still to be repeated. The caller calls the function once for each line, in order. */
   repeats() {
     this.trim();
     /** @type {Map<string, number>} */
@@ -49,7 +49,7 @@ export class Cursor {
     for (const { key } of this.recent) left.set(key, (left.get(key) || 0) + 1);
     const from = this.since(), latest = this.latest;
     let lost = this.dropped >= from; // older lines were not remembered; they come before the first remembered line
-    return (/** @type {number} */ second, /** @type {string} */ time, /** @type {string} */ key) => {
+    const has = (/** @type {number} */ second, /** @type {string} */ time, /** @type {string} */ key) => {
       if (!left.size) return false;
       const n = left.get(key);
       if (n) {
@@ -62,6 +62,7 @@ export class Cursor {
       if (second > from + 2 * maxSkew + 1) left.clear(); // lines that were not repeated by now will not be repeated
       return false;
     };
+    return { has, left };
   }
 }
 
@@ -82,6 +83,12 @@ export class LogPosition {
   /** Whether the server can send the rest of the log. Servers accept about 16 KB of headers. */
   canResume() { return this.resumable && this.token().length <= 12 << 10; }
 
+  /** Whether the response has repeated all lines that a response from this position on repeats. @param {string} rest text after its last newline */
+  isWhole(rest) { return (!rest || head.test(rest)) && [...this.again.values()].every(({ left }) => !left.size); }
+
+  /** The second of the newest line. */
+  newest() { return Math.max(...[...this.cursors.values()].map((c) => c.newest)); }
+
   /** Begins a response. @param {boolean} resumable whether each line begins with its time */
   begin(resumable) {
     this.resumable = resumable;
@@ -94,7 +101,7 @@ export class LogPosition {
     const m = head.exec(line);
     if (!m) throw new Error(`the log has a line without its time: ${line.slice(0, 80)}`);
     const rank = Number(m[1] || 0), second = Date.parse(m[2] + m[4]) / 1000, time = `${second}.${(m[3] || "").padEnd(9, "0")}`;
-    if (this.again.get(rank)?.(second, time, line)) return null;
+    if (this.again.get(rank)?.has(second, time, line)) return null;
     let cursor = this.cursors.get(rank);
     if (!cursor) this.cursors.set(rank, (cursor = new Cursor()));
     cursor.advance(second, time, line);

@@ -5,12 +5,14 @@ import { pauseBeforeRetry, resumePause, sleep, steady } from "./retry.js";
 
 /** @typedef {{follow?: boolean, node?: number, attempt?: number, tail?: number, since?: number, timestamps?: boolean, signal?: AbortSignal}} LogOptions since is in seconds */
 
+const maxIdle = 3; // repeated requests that bring nothing new, after which the log is over also if they do not repeat each line
+
 /**
  * @param {import("./requests.js").Requests} requests @param {string} path @param {LogOptions} o
  * @returns {AsyncGenerator<string, void, undefined>} the lines without their newlines
  */
 export async function* readLog(requests, path, { follow = true, node, attempt, tail, since, timestamps = false, signal }) {
-  const position = new LogPosition(), asked = Date.now();
+  const position = new LogPosition(), end = new End(position, follow), asked = Date.now();
   let began = false, failures = 0, down = 0;
   for (;;) {
     const lines = position.lines, opened = Date.now();
@@ -20,12 +22,18 @@ export async function* readLog(requests, path, { follow = true, node, attempt, t
       const response = await requests.once("GET", path, { query, headers: { "X-Log-Resume": position.token() }, stream: true, signal });
       began = true;
       position.begin(response.headers.get("X-Log-Resumable") === "true");
+      let rest = "";
       for await (const line of linesOf(response, requests.url, signal)) {
-        const shown = position.accept(line, timestamps);
-        if (shown !== null) yield shown;
+        if (line.endsWith("\n")) {
+          const shown = position.accept(line.slice(0, -1), timestamps);
+          if (shown !== null) yield shown;
+        } else rest = line;
       }
-      return;
+      if (end.reached(position.lines > lines, rest, response)) break;
+      failures = down = 0;
+      if (end.checks > 1) await sleep(resumePause(0), signal);
     } catch (err) {
+      if (end.isGone(err)) break;
       const pause = !began ? pauseBeforeRetry(err, failures, true) : position.canResume() && isUnavailable(err) ? resumePause(failures) : null;
       if (pause === null) throw began ? broken(err) : err;
       const now = Date.now();
@@ -36,15 +44,51 @@ export async function* readLog(requests, path, { follow = true, node, attempt, t
       await sleep(pause, signal);
     }
   }
+  const shown = end.rest ? position.accept(end.rest, timestamps) : null;
+  if (shown !== null) yield shown;
 }
 
-/** @param {unknown} err */
+/**
+ * Recognises the end of a log. The server closes the connection after a log, and fetch of Node takes any end of such a
+ * connection for the end of the response. A log is therefore over only if a repeated request brings nothing new.
+ */
+class End {
+  /** @param {LogPosition} position @param {boolean} follow */
+  constructor(position, follow) {
+    this.position = position;
+    this.follow = follow;
+    this.checks = 0; // responses that ended without an error
+    this.idle = 0;
+    this.rest = ""; // text after the last newline of the newest of these responses
+    this.until = Infinity; // second of the first of them; a log without follow need not have later lines
+  }
+
+  /** Whether the log is over. @param {boolean} grown whether the response brought a line @param {string} rest @param {Response} response */
+  reached(grown, rest, response) {
+    const same = !grown && rest === this.rest;
+    this.rest = rest;
+    if (!this.position.canResume()) return true;
+    if (++this.checks === 1) {
+      if (!this.follow) this.until = (Date.parse(response.headers.get("Date") || "") || Date.now()) / 1000;
+      return false;
+    }
+    if (this.position.isWhole(rest) && (same || this.position.newest() > this.until)) return true;
+    this.idle = same ? this.idle + 1 : 0;
+    if (this.idle >= maxIdle && rest) throw broken();
+    return this.idle >= maxIdle;
+  }
+
+  /** Whether a repeated request failed because the server has removed the log. @param {unknown} err */
+  isGone(err) { return this.checks > 0 && err instanceof ApiError && (err.status === 404 || err.status === 410); }
+}
+
+/** @param {unknown} [err] */
 function broken(err) {
-  if (!(err instanceof ApiError) || err.reason !== "ConnectionFailed") return err;
+  if (err !== undefined && (!(err instanceof ApiError) || err.reason !== "ConnectionFailed")) return err;
   return new ApiError("the log broke off, and the server cannot resume it: read the log again", { reason: "LogBroken", cause: err });
 }
 
-/** The lines of a response; a line without its newline counts only at the end of the log. @param {Response} response @param {string} url @param {AbortSignal} [signal] */
+/** The lines of a response with their newlines; the last one may be a part of a line. @param {Response} response @param {string} url @param {AbortSignal} [signal] */
 async function* linesOf(response, url, signal) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let rest = "";
@@ -54,7 +98,7 @@ async function* linesOf(response, url, signal) {
       if (done) break;
       const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
       rest = /** @type {string} */ (lines.pop());
-      yield* lines;
+      for (const line of lines) yield line + "\n";
     }
     rest += decoder.decode();
     if (rest) yield rest;

@@ -117,7 +117,7 @@ func TestTypeScriptExamples(t *testing.T) {
 	}
 	t.Run("page.mjs", func(t *testing.T) {
 		t.Parallel()
-		s.as(t, "ann@example.com").submit(t, `{"name": "<b>", "run": "true", "resources": {"cpus": 100000}}`)
+		s.as(t, "ann@example.com").submit(t, `{"name": "waits", "run": "true", "resources": {"cpus": 100000}}`)
 		cmd := node(t, env, "examples/page.mjs")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -130,7 +130,7 @@ func TestTypeScriptExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if page := bodyOf(t, strings.TrimSpace(url)); !strings.Contains(page, "<td>&lt;b&gt;</td><td>pending</td>") {
+		if page := bodyOf(t, strings.TrimSpace(url)); !strings.Contains(page, "<td>waits</td><td>pending</td>") {
 			t.Errorf("the page has no row of the task:\n%s", page)
 		}
 		_ = cmd.Process.Kill()

@@ -1,6 +1,7 @@
 // What needs no server, or only one answer of a server.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { createServer as listen } from "node:net";
 import { test } from "node:test";
 import { ApiError, Client, grid } from "../index.js";
 import { LogPosition } from "../cursor.js";
@@ -146,3 +147,76 @@ test("the lines of each node have their own position, and lose their times", () 
   assert.ok(position.canResume());
   assert.throws(() => position.accept("no time", false), /without its time/);
 });
+
+/** A server of one log, which closes each connection after a response, as the real one does. @param {string} log @param {number[]} cuts the number of bytes of each response in turn; later responses are whole @param {(client: Client, tokens: string[]) => Promise<void>} act */
+async function serveLog(log, cuts, act, resumable = "true") {
+  const tokens = /** @type {string[]} */ ([]);
+  const server = listen((socket) => socket.on("error", () => {}).once("data", (head) => {
+    const token = /x-log-resume: (\S+)/i.exec(String(head))?.[1] || "", since = Number(token.split("@")[1] || 0);
+    const body = log.split(/(?<=\n)/).filter((line) => !(Date.parse(line.split(" ")[0]) / 1000 < since)).join("");
+    const cut = tokens.push(token) <= cuts.length ? cuts[tokens.length - 1] : Infinity;
+    const chunks = `${Math.min(cut, body.length).toString(16)}\r\n${body.slice(0, cut)}\r\n` + (cut === Infinity ? "0\r\n\r\n" : "");
+    socket.end(`HTTP/1.1 200 OK\r\nX-Log-Resumable: ${resumable}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${body ? chunks : "0\r\n\r\n"}`);
+  }));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  try {
+    await act(new Client({ url: `http://127.0.0.1:${/** @type {any} */ (server.address()).port}`, user: "ann" }), tokens);
+  } finally { server.close(); }
+}
+
+const whole = [at(1, "one"), at(5, "two"), at(9, "three"), at(9, "three")].map((line) => line + "\n").join(""), shown = ["one", "two", "three", "three"];
+const second = whole.indexOf("\n") + 1, length = whole.length;
+
+for (const [name, cuts, requests] of /** @type {[string, number[], number][]} */ ([
+  ["nowhere", [], 2],
+  ["in the text of a line", [second + 23, length - 3], 4],
+  ["in the time of a line", [second + 5], 3],
+  ["before a newline", [second - 1, length - 1], 4],
+  ["after a newline", [second], 3],
+  ["after the last line", [length], 2],
+  ["before the lines that the client already has end", [second * 2, 10], 4],
+  ["before the first line", [3, 0], 4],
+])) {
+  test(`a log whose connection ends ${name} has each line once`, () => serveLog(whole, cuts, async (client, tokens) => {
+    for (const follow of [true, false]) {
+      tokens.length = 0;
+      const got = [];
+      for await (const line of client.logs("a", { follow })) got.push(line);
+      assert.deepEqual(got, shown, `follow ${follow}`);
+      assert.equal(tokens.length, requests, `${tokens}`);
+    }
+  }));
+}
+
+test("the last line of a log may have no newline", () => serveLog(whole + at(9, "end"), [length + 10], async (client) => {
+  const got = [];
+  for await (const line of client.logs("a")) got.push(line);
+  assert.deepEqual(got, [...shown, "end"]);
+}));
+
+test("a log that breaks off at the same place again and again is an error", () => serveLog(whole, Array(9).fill(10), async (client) => {
+  await assert.rejects(client.logs("a").next(), { reason: "LogBroken" });
+}));
+
+test("a log that cannot be resumed is read once", () => serveLog("no time\n", [], async (client, tokens) => {
+  const got = [];
+  for await (const line of client.logs("a")) got.push(line);
+  assert.deepEqual([got, tokens.length], [["no time"], 1]);
+}, "false"));
+
+test("a log without follow ends although the task writes lines", () => {
+  const line = (/** @type {number} */ n) => `${new Date(Date.now() + 1000 * n).toISOString()} line\n`;
+  const answer = (/** @type {number} */ n) => (/** @type {any} */ _, /** @type {any} */ response) => { response.writeHead(200, { "X-Log-Resumable": "true" }); response.end(all.slice(0, n).join("")); };
+  const all = [line(-3), line(-2), line(5), line(6)];
+  return stub([answer(1), answer(2), answer(3), answer(4)], async (client, requests) => {
+    const got = [];
+    for await (const text of client.logs("a", { follow: false })) got.push(text);
+    assert.deepEqual([got.length, requests.length], [3, 3]);
+  });
+});
+
+test("a log that the server removes after its end is complete", () => stub([(_, response) => { response.writeHead(200, { "X-Log-Resumable": "true" }); response.end(whole); }, json(404, { detail: "no log", reason: "LogNotFound" })], async (client, requests) => {
+  const got = [];
+  for await (const line of client.logs("a")) got.push(line);
+  assert.deepEqual([got, requests.length], [shown, 2]);
+}));

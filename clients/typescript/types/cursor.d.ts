@@ -13,8 +13,11 @@ export class Cursor {
     trim(): void;
     /** The second from which to resume the log. */
     since(): number;
-    /** Returns a function that recognises the repeated lines of a log that is resumed from since. The caller calls it once for each line, in order. */
-    repeats(): (/** @type {number} */ second: number, /** @type {string} */ time: string, /** @type {string} */ key: string) => boolean;
+    /** Returns a function that recognises the repeated lines of a log that is resumed from since, and the lines that are still to be repeated. The caller calls the function once for each line, in order. */
+    repeats(): {
+        has: (second: number, time: string, key: string) => boolean;
+        left: Map<string, number>;
+    };
 }
 /** Removes repeated lines from the responses with the log of a task, and knows from where to resume it. */
 export class LogPosition {
@@ -26,6 +29,10 @@ export class LogPosition {
     token(): string;
     /** Whether the server can send the rest of the log. Servers accept about 16 KB of headers. */
     canResume(): boolean;
+    /** Whether the response has repeated all lines that a response from this position on repeats. @param {string} rest text after its last newline */
+    isWhole(rest: string): boolean;
+    /** The second of the newest line. */
+    newest(): number;
     /** Begins a response. @param {boolean} resumable whether each line begins with its time */
     begin(resumable: boolean): void;
     /** @param {string} line @param {boolean} timestamps @returns {string | null} the line for the caller, or null if the line is a repetition */

@@ -1,4 +1,3 @@
-/** @typedef {{follow?: boolean, node?: number, attempt?: number, tail?: number, since?: number, timestamps?: boolean, signal?: AbortSignal}} LogOptions since is in seconds */
 /**
  * @param {import("./requests.js").Requests} requests @param {string} path @param {LogOptions} o
  * @returns {AsyncGenerator<string, void, undefined>} the lines without their newlines
