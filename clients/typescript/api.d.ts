@@ -207,6 +207,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/notify/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The secret that verifies the signatures of notifications
+         * @description The server signs each notification of a task of this user with this secret, as Standard Webhooks defines it. The secret stays the same until the administrator replaces the sealing key of the server.
+         */
+        get: operations["showNotifySecret"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -386,7 +406,7 @@ export interface paths {
         put?: never;
         /**
          * Submit up to 50,000 tasks
-         * @description Each task is a separate submission with its own result, in the order of the request. A task without an idempotency_key uses the Idempotency-Key header followed by /NUMBER. A task without a group belongs to the group of the query. With atomic, the server accepts all tasks or none, and answers with the error of the first task that is wrong.
+         * @description Each task is a separate submission with its own result, in the order of the request. A task without an idempotency_key uses the Idempotency-Key header followed by /NUMBER. A task without a group belongs to the group of the query. With atomic, the server accepts all tasks or none, and answers with the error of the first task that is wrong. If the tasks name a job_group, they start together or not at all; this needs atomic.
          */
         post: operations["submitBatch"];
         delete?: never;
@@ -565,6 +585,35 @@ export interface paths {
          */
         get: operations["getTaskLogs"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tasks/{id}/outputs/{rank}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the task or volume. */
+                id: components["parameters"]["Id"];
+                /** @description Rank of the node. */
+                rank: number;
+            };
+            cookie?: never;
+        };
+        /**
+         * The stored outputs of one node
+         * @description A gzipped tar file of the files under outputs in the task, which the server stores when the scripts of the node have ended. The ETag is the SHA-256 of the archive.
+         */
+        get: operations["getOutputs"];
+        /**
+         * Store the outputs of one node, for its pod
+         * @description The pod of a node sends this request with the token of the node when its scripts have ended. An empty body means that the node has no outputs. The last archive of a node counts.
+         */
+        put: operations["putOutputs"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1282,6 +1331,8 @@ export interface components {
              * @description Not used; the container gets no credentials for the API server.
              */
             api_server_access?: boolean | string | number | null;
+            /** @description The job group does not wait for the task, and ends it after the primary tasks. */
+            auxiliary?: boolean | null;
             config?: components["schemas"]["TaskConfig"] | null;
             /**
              * @description Environment variables, byte for byte. Forms: a mapping of names to any scalars; null requires `--env NAME=VALUE`.
@@ -1297,8 +1348,8 @@ export interface components {
                 [key: string]: components["schemas"]["NodeVolume"];
             } | null;
             /**
-             * @deprecated
-             * @description Not called.
+             * @description An https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command, as in SkyPilot, gets a warning and is not called. Forms: `https://hooks.example.com/k8s-cli`.
+             * @example https://hooks.example.com/k8s-cli
              */
             event_callback?: string | null;
             /** @description Same as the query parameter fail_fast of a single submission. */
@@ -1333,6 +1384,8 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             } | null;
+            /** @description Name of the job group that the tasks of the batch form. Needs atomic. */
+            job_group?: string | null;
             /**
              * @description The longest time that the task runs, from the first start of a container, restarts included; then the server ends the task as failed, with the reason `DeadlineExceeded`. Forms: `90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`.
              * @example 2h
@@ -1351,12 +1404,14 @@ export interface components {
              */
             num_nodes?: number | string | null;
             /**
-             * @deprecated
-             * @description Not used; the server runs on one cluster and needs no cost estimate.
+             * @description Files and directories that the server stores when the scripts of a node have ended; `jobs download` fetches them; an extension of SkyPilot. Forms: `[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning.
+             * @example [
+             *       "results"
+             *     ]
              */
-            outputs?: {
+            outputs?: (string | null)[] | ({
                 [key: string]: unknown;
-            } | null;
+            } | null);
             /**
              * @deprecated
              * @description Ignored, because the file is launched as a task, which runs once; services and pools are not supported.
@@ -1391,6 +1446,8 @@ export interface components {
             sub_paths?: {
                 [key: string]: string | null;
             } | null;
+            /** @description How long an auxiliary task goes on after the primary tasks, for example 30s. */
+            termination_delay?: string | null;
             /** @description Archives that you have already uploaded; the containers unpack each archive at its path. Forms: `path: SHA-256`; usually written by programs. */
             uploads?: {
                 [key: string]: string | null;
@@ -1476,6 +1533,35 @@ export interface components {
             /** @example 100Gi */
             size: string | null;
             storage_class?: string | null;
+        };
+        /**
+         * @example {
+         *       "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+         *     }
+         */
+        NotifySecret: {
+            /** @description whsec_ and the secret in Base64, the form of Standard Webhooks. */
+            secret: string;
+        };
+        /**
+         * @description The outputs of one node.
+         * @example {
+         *       "bytes": 52428,
+         *       "node": 0,
+         *       "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+         *     }
+         */
+        Output: {
+            /** @description Size of the archive. 0 if there is none. */
+            bytes: number;
+            /** @description Why the outputs were not stored, in a sentence. With sha256, the archive is of an earlier attempt. */
+            error?: string;
+            /** @description Paths of the task that did not exist on the node. */
+            missing?: string[];
+            /** @description Rank of the node. */
+            node: number;
+            /** @description SHA-256 of the archive. */
+            sha256?: string;
         };
         /**
          * @description Phase of a task or of a node.
@@ -1788,8 +1874,8 @@ export interface components {
                 [key: string]: components["schemas"]["NodeVolume"];
             } | null;
             /**
-             * @deprecated
-             * @description Not called.
+             * @description An https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command, as in SkyPilot, gets a warning and is not called. Forms: `https://hooks.example.com/k8s-cli`.
+             * @example https://hooks.example.com/k8s-cli
              */
             event_callback?: string | null;
             /**
@@ -1834,12 +1920,14 @@ export interface components {
              */
             num_nodes?: number | string | null;
             /**
-             * @deprecated
-             * @description Not used; the server runs on one cluster and needs no cost estimate.
+             * @description Files and directories that the server stores when the scripts of a node have ended; `jobs download` fetches them; an extension of SkyPilot. Forms: `[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning.
+             * @example [
+             *       "results"
+             *     ]
              */
-            outputs?: {
+            outputs?: (string | null)[] | ({
                 [key: string]: unknown;
-            } | null;
+            } | null);
             /**
              * @deprecated
              * @description Ignored, because the file is launched as a task, which runs once; services and pools are not supported.
@@ -2225,6 +2313,15 @@ export interface components {
                 group?: string;
                 /** @description What to do about the reason. */
                 hint?: string;
+                /** @description Name of the job group of the task, if it has one. */
+                job_group?: string;
+                /** @description Identifies the job group: the id of its first task. */
+                job_group_id?: string;
+                /**
+                 * @description Whether the job group waits for the task, or ends it.
+                 * @enum {string}
+                 */
+                job_group_role?: "primary" | "auxiliary";
                 job_name: string;
                 /** @description The max_duration of the task. */
                 max_duration?: string;
@@ -2235,6 +2332,8 @@ export interface components {
                 node_jobs: string[];
                 nodes: components["schemas"]["Node"][];
                 num_nodes: number;
+                /** @description The outputs of the nodes, as far as the server knows of them. */
+                outputs?: components["schemas"]["Output"][];
                 pending_nodes: number;
                 /** @description Ports and ranges of ports on which the task listens, as in resources.ports. */
                 ports?: string[];
@@ -2245,6 +2344,11 @@ export interface components {
                 /** @description Restarts of all nodes. Absent before the first restart. */
                 restarts?: number;
                 running_nodes: number;
+                /**
+                 * Format: date-time
+                 * @description When the server ends an auxiliary task, after the primary tasks of its job group. Only while the task runs.
+                 */
+                stops_at?: string;
                 succeeded_nodes: number;
                 /** @description The full user name. */
                 user: string;
@@ -2739,6 +2843,11 @@ export interface components {
         Key: string;
         /** @description The task waits while so many tasks of its group are active: tasks that are not over, and stopped tasks that still have Jobs. Needs group. */
         MaxParallel: number;
+        /**
+         * @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host.
+         * @example https://hooks.example.com/k8s-cli
+         */
+        Notify: string;
         /** @description SHA-256 of the archive. */
         Sum: string;
         /**
@@ -3127,6 +3236,37 @@ export interface operations {
             421: components["responses"]["Misdirected"];
             431: components["responses"]["HeaderTooLarge"];
             500: components["responses"]["InternalError"];
+        };
+    };
+    showNotifySecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifySecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            421: components["responses"]["Misdirected"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            431: components["responses"]["HeaderTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     getOpenAPI: {
@@ -3524,6 +3664,11 @@ export interface operations {
                 max_parallel?: components["parameters"]["MaxParallel"];
                 /** @description If the task fails, the server stops the other tasks of its group. Needs group. */
                 fail_fast?: components["parameters"]["FailFast"];
+                /**
+                 * @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host.
+                 * @example https://hooks.example.com/k8s-cli
+                 */
+                notify?: components["parameters"]["Notify"];
                 /** @description Accept all tasks or none. The tasks must fit one entry of the command log. */
                 atomic?: boolean;
             };
@@ -3648,6 +3793,11 @@ export interface operations {
                 max_parallel?: components["parameters"]["MaxParallel"];
                 /** @description If the task fails, the server stops the other tasks of its group. Needs group. */
                 fail_fast?: components["parameters"]["FailFast"];
+                /**
+                 * @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host.
+                 * @example https://hooks.example.com/k8s-cli
+                 */
+                notify?: components["parameters"]["Notify"];
                 /** @description Ids or idempotency keys of tasks of the user that must complete before the task gets Jobs. */
                 after?: components["schemas"]["Predecessors"];
                 /** @description Ids or idempotency keys of tasks of the user that must end, with any status, before the task gets Jobs. */
@@ -3946,6 +4096,92 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            421: components["responses"]["Misdirected"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            431: components["responses"]["HeaderTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getOutputs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the task or volume. */
+                id: components["parameters"]["Id"];
+                /** @description Rank of the node. */
+                rank: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/gzip": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            421: components["responses"]["Misdirected"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            431: components["responses"]["HeaderTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putOutputs: {
+        parameters: {
+            query?: {
+                /** @description Positions in outputs of the paths that do not exist on the node, separated by commas. */
+                missing?: string;
+                /** @description Why the node has no archive: its size, or it could not pack the files. */
+                failed?: "size" | "pack";
+            };
+            header?: never;
+            path: {
+                /** @description Id of the task or volume. */
+                id: components["parameters"]["Id"];
+                /** @description Rank of the node. */
+                rank: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/gzip": string;
+            };
+        };
+        responses: {
+            /** @description Stored. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Output"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             421: components["responses"]["Misdirected"];
             422: components["responses"]["Invalid"];
