@@ -115,7 +115,7 @@ run: |
 	if text := bob.cli(t, "jobs", "download", id).fails(t, 102); !strings.Contains(text, "not found") {
 		t.Errorf("the download of another user: %s", text)
 	}
-	again.get(t, "bob", "/tasks/"+id+"/outputs/0").wants(t, http.StatusNotFound, "not found")
+	again.get(t, "bob", "/tasks/"+id+"/outputs/0").wants(t, http.StatusNotFound, "Task "+id+" not found")
 
 	if o := ann.outputsOf(t, large, 1)[0]; o.Size != 0 || !strings.Contains(o.Error, "--max-outputs") {
 		t.Errorf("outputs that are too large: %+v", o)

@@ -176,7 +176,9 @@ func (s *sending) receive(c *fiber.Ctx, used int64) error {
 	case length > s.Limit:
 		return s.fail(ctx, s.tooLarge())
 	case left >= 0 && length > left:
-		return s.fail(ctx, s.overQuota())
+		err := s.fail(ctx, s.overQuota())
+		s.discard(c, user)
+		return err
 	}
 	slot, err := s.Incoming.Take(s.Sender.Closing, user)
 	if err != nil {
@@ -196,6 +198,17 @@ func (s *sending) receive(c *fiber.Ctx, used int64) error {
 		return err
 	}
 	return s.append(c, outputs.Archive{Object: object, Size: size, Sum: body.sum(), Missing: s.missing})
+}
+
+// discard reads the body. Many programs cannot read a response that begins before they have sent
+// the whole body: they would send the archive again.
+func (s *sending) discard(c *fiber.Ctx, user string) {
+	slot, err := s.Incoming.Take(s.Sender.Closing, user)
+	if err != nil {
+		return
+	}
+	defer slot.Release()
+	_, _ = io.Copy(io.Discard, io.LimitReader(s.Receive(c, slot), s.Limit))
 }
 
 func (s *sending) tooLarge() error {
