@@ -49,7 +49,7 @@ func TestOutputs(t *testing.T) {
 	c := join(t)
 	files := c.freeAddress(t)
 	s := c.serve(t, "--nats-listen", "off", "--data-dir", t.TempDir(), "--files-listen", files, "--advertise-url", "http://"+files, "--max-outputs", "4Mi", "--max-user-outputs", "6Mi")
-	ann, bob := s.as(t, "ann"), s.as(t, "bob")
+	ann := s.as(t, "ann")
 	id := ann.submit(t, `
 num_nodes: 3
 workdir: /tmp
@@ -83,7 +83,8 @@ run: |
 	ann.awaitNothing(t, id)
 	s.process.Kill()
 	again := s.again(t)
-	ann, bob = again.as(t, "ann"), again.as(t, "bob")
+	ann = again.as(t, "ann")
+	bob := again.as(t, "bob")
 
 	for rank, o := range ann.outputsOf(t, id, 3) {
 		if o.Node != rank || o.Size < int64(1000000*(rank+1)) || o.Error != "" || len(o.Missing) != 1 || o.Missing[0] != "/tmp/none" {

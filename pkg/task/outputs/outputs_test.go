@@ -11,9 +11,25 @@ import (
 func TestPaths(t *testing.T) {
 	reserved := func(clean string) bool { return strings.HasPrefix(clean, "/k8s-cli") }
 	for _, tt := range []struct{ path, want string }{
-		{"results", ""}, {"./results/", ""}, {"/var/log/train", ""}, {"~", ""}, {"~/model.pt", ""}, {"a b/ü", ""}, {"..a", ""}, {"./~x", ""}, {".", ""},
-		{"", "is empty"}, {"/", "whole file system"}, {"//.", "whole file system"}, {"~ann/x", "begins with ~"}, {"a/../b", "contains .."}, {"..", "contains .."},
-		{"a\nb", "line break"}, {"a\x00", "NUL"}, {strings.Repeat("a", 1025), "1025 bytes"}, {"/k8s-cli/run", "reserved"},
+		{"results", ""},
+		{"./results/", ""},
+		{"/var/log/train", ""},
+		{"~", ""},
+		{"~/model.pt", ""},
+		{"a b/ü", ""},
+		{"..a", ""},
+		{"./~x", ""},
+		{".", ""},
+		{"", "is empty"},
+		{"/", "whole file system"},
+		{"//.", "whole file system"},
+		{"~ann/x", "begins with ~"},
+		{"a/../b", "contains .."},
+		{"..", "contains .."},
+		{"a\nb", "line break"},
+		{"a\x00", "NUL"},
+		{strings.Repeat("a", 1025), "1025 bytes"},
+		{"/k8s-cli/run", "reserved"},
 	} {
 		err := Check([]string{tt.path}, reserved)
 		if got := err == nil; got != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
