@@ -44,13 +44,13 @@ func newFairQueue(changed chan struct{}) *fairQueue {
 func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 	r := v.Record
 	switch {
-	case r == nil || r.Phase.Over() || r.UIDs != nil:
+	case r == nil || r.Phase.Over() || r.UIDs != nil || r.Submit.JobGroup.Follows(): // the first task of a job group stands for all its tasks
 		return stageNone
 	case r.Admitted && r.Reason == "" && len(v.Missing) == 0:
 		return stageCreating
 	case r.Admitted:
 		return stageBlocked
-	case len(r.WaitsFor) > 0 || r.Held || r.Submit.JobGroup.Follows() || len(v.Missing) > 0 || l.TooLarge(r.JobsToAdmit()) != "":
+	case len(r.WaitsFor) > 0 || r.Held || len(v.Missing) > 0 || l.TooLarge(r.JobsToAdmit()) != "":
 		return stageNone
 	}
 	return stageWaiting

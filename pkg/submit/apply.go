@@ -27,7 +27,8 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 	if len(gang) == 0 || !ready || err != nil {
 		return err
 	}
-	if c.quota.holdsBack(quotaClaimOf(v, nil), c.waitsForJobs) {
+	allExisted := slices.ContainsFunc(gang, func(m task.View) bool { return m.UIDs != nil })
+	if !allExisted && c.quota.holdsBack(quotaClaimOf(v, nil), c.waitsForJobs) {
 		return c.yieldQuota(ctx, gang, 0)
 	}
 	ctx, span := c.traced(ctx, trace.Consumer, "apply task", v)
@@ -38,6 +39,11 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 	}
 	for i, m := range gang {
 		for _, ensure := range []func(context.Context, *task.Record, string, readPoint) error{c.ensureService, c.ensureSecret} {
+			if v.JobsToAdmit() > 1 { // the creations before took time
+				if seen, err = c.readBarrier(ctx); err != nil {
+					return err
+				}
+			}
 			if err := ensure(ctx, m.Record, uids[i][0], seen); err != nil {
 				c.quota.release(k)
 				return c.reject(ctx, keyOf(m), m.Reason, err)
@@ -92,7 +98,8 @@ func (c *Controller) createJobs(ctx context.Context, gang []task.View, seen read
 func (c *Controller) ensureJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
 	var live *batchv1.Job
 	err := error(apierrors.NewNotFound(batchv1.Resource("jobs"), job.Name))
-	if v.Jobs[rank] != nil || v.JobsToAdmit() > 1 && v.Reason != "" {
+	several := v.NumNodes() > 1 || v.Submit.JobGroup != nil
+	if v.Jobs[rank] != nil || several && v.Reason != "" {
 		live, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {

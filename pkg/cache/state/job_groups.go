@@ -56,7 +56,8 @@ func (t *CompactRecord) JobsToAdmit() int {
 	return t.NumNodes()
 }
 
-// isMisplaced reports whether a submission belongs to a job group whose first task does not exist.
+// isMisplaced reports whether a submission belongs to a job group whose first task does not exist, or
+// is of another user.
 // No server writes such a submission, but the fold must not leave a task that never starts.
 func (s *State) isMisplaced(c task.Submit, together map[string]string) bool {
 	g := c.JobGroup
@@ -66,7 +67,8 @@ func (s *State) isMisplaced(c task.Submit, together map[string]string) bool {
 	case g.Leads():
 		return g.ID != c.ID
 	}
-	return together[g.ID] == "" && s.Tasks[g.ID] == nil || s.jobGroups[g.ID][g.Index] != ""
+	first := s.Tasks[g.ID]
+	return first == nil && together[g.ID] == "" || first != nil && first.User() != c.User || s.jobGroups[g.ID][g.Index] != ""
 }
 
 // joinJobGroup lets a new task that is not the first of its job group wait for the first one.
@@ -105,13 +107,20 @@ func (s *State) endJobGroups() {
 		active := slices.DeleteFunc(s.JobGroup(g.ID), func(id string) bool { return s.Tasks[id].Phase().Over() })
 		switch {
 		case len(active) == 0:
-		case ended.Phase() != task.Completed && (g.Primary || !ended.Applied()):
+		case ended.Phase() != task.Completed && (g.Primary || !s.jobsExist(g)):
 			s.failJobGroup(ended, active)
 		case ended.Phase() == task.Completed && !slices.ContainsFunc(active, func(id string) bool { return s.Tasks[id].jobGroup().Primary }):
 			s.completeJobGroup(g, active)
 		}
 	}
 	s.leftJobGroup = nil
+}
+
+// jobsExist reports whether the Jobs of all tasks of a job group were created. Applied of the first
+// task says so. A first task that has left the history was created.
+func (s *State) jobsExist(g *task.JobGroup) bool {
+	first := s.Tasks[g.ID]
+	return first == nil || first.Applied()
 }
 
 func (s *State) failJobGroup(ended *CompactRecord, active []string) {

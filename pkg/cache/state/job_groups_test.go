@@ -107,6 +107,11 @@ func TestEndsOfAJobGroup(t *testing.T) {
 		{"the auxiliary task failed", true, 0, []func(*testState){end("x", task.Failed)}, "pending pending failed", "end: "},
 		{"the auxiliary task was stopped", true, 0, []func(*testState){stops("x"), end("a", task.Completed), end("b", task.Completed)}, "completed completed stopped", ": "},
 		{"the auxiliary task was stopped before the start", false, 0, []func(*testState){stops("x")}, "stopped stopped stopped", ": "},
+		{"the auxiliary task was stopped when only its Jobs existed", false, 0, []func(*testState){func(w *testState) {
+			w.fold(admitted(task.JobLimits{}, "a"))
+			w.fold(applied(taskKey("x"), w.uidsOf("x")...))
+			w.fold(stop("ann", "x"))
+		}}, "stopped stopped stopped", ": "},
 		{"a task was rejected before the start", false, 0, []func(*testState){func(w *testState) { w.fold(refused(taskKey("x"), "Invalid")) }}, "stopped stopped failed", "Invalid: because"},
 		{"the group was stopped", true, 0, []func(*testState){func(w *testState) { w.fold(stopAll("ann")) }}, "stopped stopped stopped", ": "},
 	} {
@@ -177,6 +182,16 @@ func TestABatchWithAJobGroupIsRepeated(t *testing.T) {
 	}
 	if r := w.foldTogether(keyed("e", "f", "g")...); r.Results[0].Rejection != task.RejectedKeyReuse || len(w.Tasks) != 2 {
 		t.Errorf("a longer batch with the same keys: %+v", r.Results)
+	}
+	for i, key := range []string{"k/0", "k/1"} { // one task is repeated and one is new
+		mixed := keyed("l", "m")
+		mixed[1-i].Submit.Key = "other"
+		if mixed[i].Submit.Key != key {
+			t.Fatalf("task %d has key %s", i, mixed[i].Submit.Key)
+		}
+		if r := w.foldTogether(mixed...); r.Results[1].Rejection != task.RejectedKeyReuse || len(w.Tasks) != 2 {
+			t.Errorf("with the key %s of an earlier batch: %+v", key, r.Results)
+		}
 	}
 	lost := jobGroupOf("ann", 0, "h", "i")[1]
 	if r, _ := w.fold(lost); r.Rejection != task.RejectedUnknownWriter {

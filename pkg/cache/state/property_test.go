@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,7 +282,7 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 				}
 			}
 			checkHistory(fail, c, s.State, before)
-			checkOutputs(fail, c, s.State)
+			checkOutputs(fail, c, s.State, before)
 		}
 		for r, was := range kept {
 			if !reflect.DeepEqual(*r, was) {
@@ -331,9 +330,9 @@ func checkHistory(fail func(string, ...any), c task.Command, s *State, before ma
 	}
 }
 
-// checkOutputs reports sizes of outputs that differ from those of the tasks, and outputs above the
-// limit of the command that stored them.
-func checkOutputs(fail func(string, ...any), c task.Command, s *State) {
+// checkOutputs reports sizes of outputs that differ from those of the tasks, and outputs that have
+// grown above the limit of the command that stored them.
+func checkOutputs(fail func(string, ...any), c task.Command, s *State, before map[string]*CompactRecord) {
 	size := map[string]int64{}
 	for _, r := range records(s) {
 		if bytes := outputs.Size(r.Outputs); bytes != 0 {
@@ -343,10 +342,11 @@ func checkOutputs(fail func(string, ...any), c task.Command, s *State) {
 	if !reflect.DeepEqual(size, s.outputBytes) {
 		fail("the outputs have %v bytes, and the users %v", size, s.outputBytes)
 	}
-	if f := c.OutputsStored; f != nil && f.Quota > 0 && s.Tasks[f.ID] != nil && slices.ContainsFunc(s.Tasks[f.ID].Outputs(), func(r outputs.Record) bool {
-		return r.Rank == f.Rank && r.Size == f.Size && r.Object == f.Object && r.Size > f.Quota
-	}) {
-		fail("the outputs of a node alone exceed the limit")
+	if f := c.OutputsStored; f != nil && f.Quota > 0 && s.Tasks[f.ID] != nil {
+		is := s.Tasks[f.ID]
+		if s.outputBytes[is.User()] > f.Quota && outputs.Size(is.Outputs()) > outputs.Size(before[f.ID].Outputs()) {
+			fail("the outputs of user %s have grown above the limit", is.User())
+		}
 	}
 }
 

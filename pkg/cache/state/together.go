@@ -13,7 +13,7 @@ func (s *State) rejectTogether(first task.Command, commands []json.RawMessage) [
 		return nil
 	}
 	commands = commands[:min(first.Submit.Together, len(commands))]
-	together := map[string]string{}
+	together, known := map[string]string{}, 0
 	for i, raw := range commands {
 		c, err := task.DecodeCommand(raw)
 		if err != nil {
@@ -22,7 +22,13 @@ func (s *State) rejectTogether(first task.Command, commands []json.RawMessage) [
 		if c.Submit == nil { // no server writes such an entry, but the fold must not fail
 			return rejectedTogether(commands, i, task.Result{Rejection: task.RejectedUnknownWriter})
 		}
-		result, _ := s.check(*c.Submit, bodyOf(c.Submit.Key, *c.Submit), together)
+		result, repeated := s.check(*c.Submit, bodyOf(c.Submit.Key, *c.Submit), together)
+		if repeated {
+			known++
+		}
+		if c.Submit.JobGroup != nil && known > 0 && known != i+1 { // a job group is stored as a whole
+			result.Rejection = task.RejectedKeyReuse
+		}
 		if result.Rejection != "" {
 			return rejectedTogether(commands, i, result)
 		}

@@ -5,6 +5,7 @@ package jobgroup
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -19,6 +20,13 @@ const (
 
 // MaxTasks is the largest number of tasks of a job group.
 const MaxTasks = 100
+
+// Each pod has an annotation with the addresses and the names of all nodes. Kubernetes limits all
+// annotations of an object to 256 KiB together.
+const (
+	maxHosts    = 128 << 10 // bytes of the annotation
+	hostsOfNode = 24        // bytes of an address and of the rank of a node
+)
 
 // An Item holds the fields of one item. The zero Item belongs to no job group.
 type Item struct {
@@ -68,7 +76,7 @@ func CheckName(field, name string) error {
 // Join makes the submissions of one batch one job group, if one of them names a job group. The error
 // is of kind task.ErrInvalid and names the field and the task.
 func Join(all []*task.Submit) error {
-	jobs, primaries, names := 0, 0, map[string]int{}
+	jobs, hosts, primaries, names := 0, 0, 0, map[string]int{} // by name in lower case, as in host names
 	for i, s := range all {
 		if err := check(all[0], s); err != nil {
 			return fmt.Errorf("task %d: %w", i+1, err)
@@ -76,19 +84,23 @@ func Join(all []*task.Submit) error {
 		if s.JobGroup == nil {
 			continue
 		}
-		if first, twice := names[s.Task.Name]; twice {
+		name := strings.ToLower(s.Task.Name)
+		if first, twice := names[name]; twice {
 			return invalid("name: the tasks %d and %d of job group %s have the same name, %s; choose another name for one of them", first+1, i+1, s.JobGroup.Name, task.Quote(s.Task.Name))
 		}
-		if names[s.Task.Name] = i; s.JobGroup.Primary {
+		if names[name] = i; s.JobGroup.Primary {
 			primaries++
 		}
 		jobs += s.Task.Nodes()
+		hosts += s.Task.Nodes() * (len(s.Task.Name) + len(s.JobGroup.Name) + hostsOfNode)
 	}
 	switch {
 	case len(names) == 0:
 		return nil
 	case len(names) > MaxTasks:
 		return invalid("%s: %d tasks exceed the limit of %d; split the job group", Param, len(names), MaxTasks)
+	case hosts > maxHosts:
+		return invalid("num_nodes: the names of all %d nodes of the job group do not fit into %d KiB; request fewer nodes, or choose shorter names", jobs, maxHosts>>10)
 	case primaries == 0:
 		return invalid("%s: all tasks are auxiliary; the job group needs a primary task, whose end ends the job group", AuxiliaryParam)
 	}

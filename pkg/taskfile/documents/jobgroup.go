@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,7 +97,8 @@ func terminationDelays(header map[string]yaml.Node, names, primary []string) (ma
 		case slices.Contains(primary, name):
 			return nil, wrong(delay, fmt.Sprintf("%s: %s is a primary task, which the job group waits for; name auxiliary tasks, which are not in %s", fieldTermination, task.Quote(name), fieldPrimary))
 		}
-		if _, err := jobgroup.ParseDelay(delay.Value); err != nil {
+		if _, err := jobgroup.ParseDelay(delay.Value); err != nil || delay.Kind != yaml.ScalarNode {
+			err = cmp.Or(err, errors.New("must be a duration, for example 30s"))
 			return nil, wrong(delay, fmt.Sprintf("%s: %v", fieldTermination, err))
 		}
 	}
