@@ -5,6 +5,7 @@ import asyncio
 import base64
 import datetime
 import http.server
+import io
 import json
 import os
 import pathlib
@@ -26,9 +27,47 @@ from unittest import mock
 import generate
 import k8s_cli
 import k8s_cli.aio
-from k8s_cli import Task, _cursor, _html, _ignore, _pack, _retry, _settings, _streams, _tokens, errors, models
+from k8s_cli import Task, _cursor, _html, _ignore, _pack, _retry, _settings, _streams, _tokens, _unpack, errors, models
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+class Unpacking(unittest.TestCase):
+    """Archives of outputs, also on a Python without the filters of tarfile."""
+
+    def unpack(self, filters, force, *entries):
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w:gz") as out:
+            for name, kind in entries:
+                member = tarfile.TarInfo(name)
+                member.type, member.linkname, member.mode = kind, "../victim", 0o640
+                member.size = 4 if kind == tarfile.REGTYPE else 0
+                out.addfile(member, io.BytesIO(b"text"))
+        download = _unpack.Download()
+        download.write(archive.getvalue())
+        with tempfile.TemporaryDirectory() as home:
+            without = {} if filters else {"data_filter": None}
+            with mock.patch.dict(vars(tarfile), without):
+                if not filters and "data_filter" in vars(tarfile):
+                    del tarfile.data_filter
+                try:
+                    for again in range(2 if force else 1):
+                        download.unpack(os.path.join(home, "d"), force and again > 0)
+                except (k8s_cli.Error, tarfile.TarError) as error:
+                    return type(error)
+                finally:
+                    download.close()
+            self.assertEqual(os.listdir(home), ["d"])
+            return sorted(os.path.join(os.path.relpath(top, home), f) for top, _, files in os.walk(home) for f in files)
+
+    def test_archives(self):
+        for filters in [False] + [True] * hasattr(tarfile, "data_filter"):
+            entries = [("a", tarfile.DIRTYPE), ("a/f", tarfile.REGTYPE), ("g", tarfile.REGTYPE)]
+            for force in [False, True]:
+                self.assertEqual(self.unpack(filters, force, *entries), ["d/a/f", "d/g"])
+            for name in ["../f", "a/../../f"]:
+                self.assertTrue(issubclass(self.unpack(filters, False, (name, tarfile.REGTYPE)), Exception))
+        self.assertEqual(self.unpack(False, False, ("l", tarfile.SYMTYPE), ("f", tarfile.REGTYPE)), ["d/f"])
 
 
 class Stub:
