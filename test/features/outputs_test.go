@@ -53,7 +53,7 @@ func TestOutputs(t *testing.T) {
 	id := ann.submit(t, `
 num_nodes: 3
 workdir: /tmp
-outputs: [out, ~/of-$NAME, /tmp/none, out/link]
+outputs: [out, ~/of-$NAME, /tmp/none]
 envs: {NAME: home}
 run: |
   env | grep K8S_CLI && exit 9

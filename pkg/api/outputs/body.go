@@ -34,7 +34,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.tooLarge
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
+		return 0, task.Error(task.ErrUnavailable, fmt.Sprintf("the archive of the outputs did not arrive: %v", err)) // the node sends it again
 	}
 	return n, err
 }

@@ -28,12 +28,14 @@ const (
 // Retry-After. The output of the program for the transfer is in why and head below $dir; $base is
 // the shortest pause.
 const transferTools = `have() { command -v "$1" >/dev/null 2>&1; }
-seed=7 text=${HOSTNAME:-$$}
-while [ -n "$text" ]; do
-  rest=${text#?}
-  seed=$(((seed * 31 + $(printf %d "'${text%"$rest"}")) % 65537))
-  text=$rest
-done
+set_seed() {
+  seed=7 text=${HOSTNAME:-$$}
+  while [ -n "$text" ]; do
+    rest=${text#?}
+    seed=$(((seed * 31 + $(printf %d "'${text%"$rest"}")) % 65537))
+    text=$rest
+  done
+}
 again() {
   why= line= after=0
   while read -r line || [ -n "$line" ]; do
@@ -76,7 +78,8 @@ const fetchFiles = `set -u
 trap 'exit 143' TERM
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 dir=` + task.FilesDir + ` from=$1/tasks/$2/files left=` + fetchTimeout + ` refused=0
-` + transferTools + `fail() {
+` + transferTools + `set_seed
+fail() {
   echo "k8s-cli: $1" >&2
   { printf %s "$1" >/dev/termination-log; } 2>/dev/null
   exit 1

@@ -32,7 +32,7 @@ const (
 // The server stores the archive only if the script sends all of it.
 //
 // SIGTERM does not interrupt the script: the script may use the rest of the grace period.
-const sendOutputs = `outputs=$` + outputPathsEnv + ` output_url=$` + outputURLEnv + ` output_token=$` + outputTokenEnv + ` output_limit=$` + outputLimitEnv + `
+const sendOutputs = `k8s_cli_paths=$` + outputPathsEnv + ` k8s_cli_url=$` + outputURLEnv + ` k8s_cli_token=$` + outputTokenEnv + ` k8s_cli_limit=$` + outputLimitEnv + `
 unset ` + outputPathsEnv + ` ` + outputURLEnv + ` ` + outputTokenEnv + ` ` + outputLimitEnv + `
 ` + transferTools + `pack_outputs() {
   if have tar && { have gzip || ! tar --version 2>/dev/null | grep -q GNU; }; then tar -czf - -- "$@"; return; fi
@@ -47,10 +47,13 @@ put_raw() {
   name=${host%:*} port=${host##*:}
   if [ "$name" = "$port" ]; then port=80; fi
   request() {
-    printf 'PUT /%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/gzip\r\nContent-Length: %s\r\nConnection: close\r\n\r\n' "${rest#*/}" "$host" "$output_token" "$size"
+    printf 'PUT /%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/gzip\r\nContent-Length: %s\r\nConnection: close\r\n\r\n' "${rest#*/}" "$host" "$k8s_cli_token" "$size"
     cat "$dir/archive"
   }
-  if have nc; then request | nc "$name" "$port" >"$dir/head"
+  if have nc; then request | nc -w 60 "$name" "$port" >"$dir/head"
+  elif [ -z "${BASH_VERSION:-}" ]; then
+    echo "cannot send the outputs; the image needs curl, python3, GNU wget, nc or bash" >&2
+    return 1
   else
     exec 3<>"/dev/tcp/$name/$port" || return
     request >&3
@@ -61,26 +64,27 @@ put_raw() {
   case $status in *" 200 "*) ;; *) echo "$status" >&2; return 1 ;; esac
 }
 put() {
-  if have curl; then curl -fsS -D "$dir/head" -o /dev/null --connect-timeout 10 --speed-limit 1 --speed-time 60 -H "Authorization: Bearer $output_token" -H "Content-Type: application/gzip" -T "$dir/archive" "$1"
-  elif have python3; then TOKEN=$output_token python3 -c 'import os, sys, urllib.request as u
+  if have curl; then curl -fsS -D "$dir/head" -o /dev/null --connect-timeout 10 --speed-limit 1 --speed-time 60 -H "Authorization: Bearer $k8s_cli_token" -H "Content-Type: application/gzip" -T "$dir/archive" "$1"
+  elif have python3; then TOKEN=$k8s_cli_token python3 -c 'import os, sys, urllib.request as u
 q = u.Request(sys.argv[1], data=open(sys.argv[2], "rb"), method="PUT", headers={
   "Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/gzip", "Content-Length": str(os.path.getsize(sys.argv[2]))})
 try: u.urlopen(q, timeout=60)
 except u.HTTPError as e: sys.exit("Retry-After: %s\n%s" % (e.headers.get("Retry-After", ""), e))' "$1" "$dir/archive"
-  elif wget --help 2>&1 | grep -q -e --body-file; then wget -nv -O /dev/null --tries=1 --method=PUT --body-file="$dir/archive" --header "Authorization: Bearer $output_token" --header "Content-Type: application/gzip" "$1"
+  elif wget --help 2>&1 | grep -q -e --body-file; then wget -nv -O /dev/null --tries=1 --method=PUT --body-file="$dir/archive" --header "Authorization: Bearer $k8s_cli_token" --header "Content-Type: application/gzip" "$1"
   else put_raw "$1"; fi
 }
 send_outputs() {
   code=$?
   trap - EXIT
   trap "" TERM
+  set_seed
   unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
   set -f
   IFS='
 '
   set --
   dir=` + outputs.Dir + ` missing= n=0 query= size=0
-  for path in $outputs; do
+  for path in $k8s_cli_paths; do
     case $path in "~") path=${HOME:-/} ;; "~/"*) path=${HOME:-/}/${path#"~/"} ;; esac
     if [ -e "$path" ] || [ -L "$path" ]; then set -- "$@" "$path"; else missing=$missing${missing:+,}$n; fi
     n=$((n + 1))
@@ -88,16 +92,16 @@ send_outputs() {
   unset IFS
   true >"$dir/archive"
   if [ $# -gt 0 ]; then
-    { pack_outputs "$@" 2>"$dir/why"; echo $? >"$dir/code"; } | head -c $((output_limit + 1)) >"$dir/archive"
+    { pack_outputs "$@" 2>"$dir/why"; echo $? >"$dir/code"; } | head -c $((k8s_cli_limit + 1)) >"$dir/archive"
     head_code=$? packed=
     read -r packed <"$dir/code"
     size=$(($(wc -c <"$dir/archive")))
-    if [ "$packed" != 0 ] && [ $size -le "$output_limit" ]; then cat "$dir/why" >&2; fi
-    if [ $head_code != 0 ] || [ $size = 0 ] || [ "${packed:-9}" -gt 2 ] && [ $size -le "$output_limit" ]; then
+    if [ "$packed" != 0 ] && [ $size -le "$k8s_cli_limit" ]; then cat "$dir/why" >&2; fi
+    if [ $head_code != 0 ] || [ $size = 0 ] || [ "${packed:-9}" -gt 2 ] && [ $size -le "$k8s_cli_limit" ] || { [ "$packed" = 2 ] && [ $size -le "$k8s_cli_limit" ] && have gzip && ! gzip -t "$dir/archive" 2>/dev/null; }; then
       echo "k8s-cli: cannot pack the outputs; the image needs head, wc, and tar with gzip or python3" >&2
       query="?failed=pack"
-    elif [ $size -gt "$output_limit" ]; then
-      echo "k8s-cli: the packed outputs are larger than $output_limit bytes, the limit of the server; they were not stored" >&2
+    elif [ $size -gt "$k8s_cli_limit" ]; then
+      echo "k8s-cli: the packed outputs are larger than $k8s_cli_limit bytes, the limit of the server; they were not stored" >&2
       query="?failed=size"
     fi
     if [ -n "$query" ]; then
@@ -109,7 +113,7 @@ send_outputs() {
   left=` + sendTimeout + ` refused=0 base=1
   while :; do
     true >"$dir/head"
-    if put "$output_url$query" 2>"$dir/why"; then break; fi
+    if put "$k8s_cli_url$query" 2>"$dir/why"; then break; fi
     if ! again 1; then
       if [ -z "$query" ] || [ "$query" = "?missing=$missing" ]; then echo "k8s-cli: the outputs were not stored: $why" >&2; fi
       break

@@ -63,6 +63,7 @@ func senderOf(t *testing.T, path, run, paths string, code func(n int) int) *send
 	s.Env = []string{
 		"PATH=" + path, "HOME=" + s.home, "http_proxy=http://127.0.0.1:1",
 		outputPathsEnv + "=" + paths, outputURLEnv + "=" + server.URL + "/base/tasks/abc12345/outputs/2", outputTokenEnv + "=secret", outputLimitEnv + "=100000",
+		"seed=of-the-user", "outputs=of-the-user", "path=of-the-user",
 	}
 	s.Stdout, s.Stderr = &s.out, &s.out
 	return s
@@ -130,7 +131,7 @@ func TestOutputsAreSent(t *testing.T) {
 				}
 				delete(want, name)
 			}
-			if len(want) > 0 || strings.Contains(s.out.String(), "K8S_CLI") {
+			if len(want) > 0 || strings.Contains(s.out.String(), "K8S_CLI") || strings.Count(s.out.String(), "=of-the-user\n") != 3 {
 				t.Errorf("the archive lacks %v; the scripts say\n%s", want, s.out.String())
 			}
 		})

@@ -149,11 +149,20 @@ func Check(paths []string, reserved func(clean string) bool) error {
 		if err := check(p, reserved); err != nil {
 			return fmt.Errorf("%q %w", p, err)
 		}
-		if slices.Contains(paths[:i], p) {
-			return fmt.Errorf("%q is listed twice", p)
+		for _, other := range paths[:i] {
+			if contains(p, other) || contains(other, p) {
+				return fmt.Errorf("%q overlaps %q; list only the outer path", p, other)
+			}
 		}
 	}
 	return nil
+}
+
+// contains reports whether a path is the same as another path, or below the other path.
+func contains(p, other string) bool {
+	p, other = path.Clean(p), path.Clean(other)
+	relative := func(p string) bool { return !strings.HasPrefix(p, "/") && p != "~" && !strings.HasPrefix(p, "~/") }
+	return p == other || strings.HasPrefix(p, other+"/") || other == "." && relative(p)
 }
 
 func check(p string, reserved func(clean string) bool) error {

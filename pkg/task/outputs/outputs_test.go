@@ -36,8 +36,13 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.path, err, tt.want)
 		}
 	}
-	if err := Check([]string{"a", "a"}, reserved); err == nil {
-		t.Error("a path is accepted twice")
+	for paths, overlap := range map[[2]string]bool{
+		{"a", "a"}: true, {"a", "./a/"}: true, {"a/b", "a"}: true, {"a", "a/b"}: true, {".", "a"}: true, {"~", "~/x"}: true, {"/x", "/x/y"}: true,
+		{"a", "ab"}: false, {".", "/x"}: false, {".", "~/x"}: false, {"a", "/a"}: false,
+	} {
+		if err := Check(paths[:], reserved); (err != nil) != overlap || err != nil && !strings.Contains(err.Error(), "overlaps") {
+			t.Errorf("%q: %v", paths, err)
+		}
 	}
 	if err := Check(make([]string, 21), reserved); err == nil || !strings.Contains(err.Error(), "limit of 20") {
 		t.Errorf("21 paths: %v", err)

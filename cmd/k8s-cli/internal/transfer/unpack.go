@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -72,6 +73,9 @@ func unpack(root *os.Root, archive *tar.Reader, header *tar.Header, name string,
 	if header.Typeflag == tar.TypeDir {
 		return makeDir(root, file, header.FileInfo().Mode().Perm()|0o700)
 	}
+	if other, ok := within(header.Linkname, name); ok && header.Typeflag == tar.TypeLink && other == file {
+		return nil // the archive contains the file twice
+	}
 	if err := makeParent(root, filepath.Dir(file)); err != nil {
 		return err
 	}
@@ -87,12 +91,19 @@ func unpack(root *os.Root, archive *tar.Reader, header *tar.Header, name string,
 		}
 	case tar.TypeSymlink:
 		link := filepath.FromSlash(header.Linkname)
-		if !filepath.IsAbs(link) && filepath.IsLocal(filepath.Join(filepath.Dir(file), link)) {
+		if !filepath.IsAbs(link) && !descendsAndReturns(link) && filepath.IsLocal(filepath.Join(filepath.Dir(file), link)) {
 			return root.Symlink(link, file)
 		}
 	}
 	skipped(header.Name)
 	return nil
+}
+
+// descendsAndReturns reports whether a path has .. after another component, which may be a link.
+func descendsAndReturns(link string) bool {
+	parts := strings.Split(link, string(filepath.Separator))
+	down := slices.IndexFunc(parts, func(part string) bool { return part != ".." && part != "." })
+	return down >= 0 && slices.Contains(parts[down:], "..")
 }
 
 func makeDir(root *os.Root, dir string, mode fs.FileMode) error {

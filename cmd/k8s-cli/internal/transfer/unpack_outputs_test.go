@@ -81,6 +81,8 @@ func TestHostileOutputs(t *testing.T) {
 		{"link out", []*tar.Header{link("l", "../victim")}, []string{"l"}},
 		{"absolute link", []*tar.Header{link("l", "/etc/passwd")}, []string{"l"}},
 		{"hard link out", []*tar.Header{{Name: "l", Typeflag: tar.TypeLink, Linkname: "../victim"}}, []string{"l"}},
+		{"link through a link", []*tar.Header{link("d", "."), link("l", "d/..")}, []string{"l"}},
+		{"the same file twice", []*tar.Header{regular("f"), {Name: "f", Typeflag: tar.TypeLink, Linkname: "f"}}, []string{}},
 		{"device", []*tar.Header{{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}}, []string{"null"}},
 	} {
 		for _, overwrite := range []bool{false, true} {
