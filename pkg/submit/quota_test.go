@@ -75,7 +75,7 @@ func (w *testCluster) complete(ids ...string) {
 					running = append(running, name)
 				}
 			}
-			if len(running) > 0 && w.store.TaskView(id).UIDs == nil {
+			if len(running) > 0 && v.NumNodes() > 1 && w.store.TaskView(id).UIDs == nil { // the Job of a single node runs from the start
 				w.t.Fatalf("Jobs %q of task %s run before all exist", running, id)
 			}
 			for _, name := range running {
