@@ -2843,10 +2843,7 @@ export interface components {
         Key: string;
         /** @description The task waits while so many tasks of its group are active: tasks that are not over, and stopped tasks that still have Jobs. Needs group. */
         MaxParallel: number;
-        /**
-         * @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host.
-         * @example https://hooks.example.com/k8s-cli
-         */
+        /** @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host. */
         Notify: string;
         /** @description SHA-256 of the archive. */
         Sum: string;
@@ -3664,10 +3661,7 @@ export interface operations {
                 max_parallel?: components["parameters"]["MaxParallel"];
                 /** @description If the task fails, the server stops the other tasks of its group. Needs group. */
                 fail_fast?: components["parameters"]["FailFast"];
-                /**
-                 * @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host.
-                 * @example https://hooks.example.com/k8s-cli
-                 */
+                /** @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host. */
                 notify?: components["parameters"]["Notify"];
                 /** @description Accept all tasks or none. The tasks must fit one entry of the command log. */
                 atomic?: boolean;
@@ -3793,10 +3787,7 @@ export interface operations {
                 max_parallel?: components["parameters"]["MaxParallel"];
                 /** @description If the task fails, the server stops the other tasks of its group. Needs group. */
                 fail_fast?: components["parameters"]["FailFast"];
-                /**
-                 * @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host.
-                 * @example https://hooks.example.com/k8s-cli
-                 */
+                /** @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host. */
                 notify?: components["parameters"]["Notify"];
                 /** @description Ids or idempotency keys of tasks of the user that must complete before the task gets Jobs. */
                 after?: components["schemas"]["Predecessors"];

@@ -490,7 +490,10 @@ test("the keyboard alone leads from the list to the log and to a stop", async ()
   await page.waitForSelector(".log-head");
   await page.keyboard.press("Escape");
   await page.waitForSelector(".row");
-  await page.keyboard.press("j");
+  await eventually(async () => { // the list ignores keys until it has its rows again
+    if (!(await page.$(".row.cursor"))) await page.keyboard.press("j");
+    return (await page.$(`.row.cursor[data-id='${id}']`)) !== null;
+  }, "the cursor in the first row");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".task-head h1:has-text('by-keyboard')");
   await page.keyboard.press("s");
