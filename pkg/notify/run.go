@@ -16,7 +16,7 @@ import (
 // user wait in the stream.
 const (
 	maxReceiversOfUser = 32
-	maxReceivers       = 4096 // a checkpoint of 1 MB has place for these
+	maxReceivers       = 2048 // a checkpoint of 1 MB has place for these, also with the longest names of users
 )
 
 // A run sends the notifications of one term of a leader. It stores positions and no events: a
