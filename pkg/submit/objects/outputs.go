@@ -57,7 +57,7 @@ put_raw() {
   else
     exec 3<>"/dev/tcp/$name/$port" || return
     request >&3
-    cat <&3 >"$dir/head"
+    while IFS= read -r -t 60 line <&3; do printf '%s\n' "$line"; done >"$dir/head"
     exec 3>&-
   fi
   read -r status <"$dir/head"
