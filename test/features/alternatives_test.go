@@ -13,7 +13,7 @@ import (
 // cluster.
 func TestFirstFittingResourceAlternative(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	choose := task.Spec{Run: "true", Resources: task.Resources{Ordered: []task.Resources{
 		{CPUs: "100000"}, {Accelerators: "H100:8"}, {CPUs: "0.1"}, {CPUs: "0.2"},
 	}}}

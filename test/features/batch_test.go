@@ -15,18 +15,17 @@ import (
 // Each task of a batch is one task, also when the batch is sent again.
 func TestTaskBatch(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	var body strings.Builder
 	for n := range 300 {
 		fmt.Fprintf(&body, `{"name":"batch-%d","run":"true","resources":{"cpus":100000}}`+"\n", n)
 	}
 	send := func(body, key string) (b task.Batch) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/tasks/batch", strings.NewReader(body))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, ann.url+"/tasks/batch", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header = http.Header{"X-User": {"ann"}, "Content-Type": {"application/x-ndjson"}, "Idempotency-Key": {key}}
+		request.Header = http.Header{"X-User": {ann.name}, "Content-Type": {"application/x-ndjson"}, "Idempotency-Key": {key}}
 		response, err := held(t).Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +45,7 @@ func TestTaskBatch(t *testing.T) {
 		t.Errorf("%d tasks, %v", len(all), err)
 	}
 	const own = `{"run":"true","idempotency_key":"own"}`
-	alone := decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run":"true"}`, "Idempotency-Key", "own"))
+	alone := decode[task.Submitted](t, ann.post(t, ann.name, "/tasks/submit", `{"run":"true"}`, "Idempotency-Key", "own"))
 	twice := send(own+"\n"+own, "one").Results
 	if later := send(own, "two").Results[0].ID; twice[0].ID != alone.ID || twice[1].ID != alone.ID || later != alone.ID {
 		t.Errorf("with a key of its own a task is %s, %+v and %s, want one", alone.ID, twice, later)

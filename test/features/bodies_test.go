@@ -1,11 +1,7 @@
 package features
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -203,13 +199,13 @@ func TestVolumeResponseBodies(t *testing.T) {
 
 func TestHealthNeedsNoUser(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	wants(t, "health", s.get(t, "", "/"), object{"status": "ok", "service": "k8s-cli-api"})
-	if got := s.get(t, "", "/healthz"); got.code != http.StatusOK {
+	ann := newUser(t)
+	wants(t, "health", ann.get(t, "", "/"), object{"status": "ok", "service": "k8s-cli-api"})
+	if got := ann.get(t, "", "/healthz"); got.code != http.StatusOK {
 		t.Errorf("/healthz: %d %s", got.code, got.body)
 	}
 	eventually(t, "the server leads and lacks nothing", func() (string, bool) {
-		got := s.get(t, "", "/readyz")
+		got := ann.get(t, "", "/readyz")
 		var health struct {
 			Ready, Leading bool
 			Degraded       []string
@@ -222,7 +218,7 @@ func TestHealthNeedsNoUser(t *testing.T) {
 // A task may be sent as its file. Integers may be strings, and unset fields may be null.
 func TestAcceptedRequestBodies(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	ann := newUser(t)
 	for name, tt := range map[string]struct{ kind, body string }{
 		"the task file":             {"application/yaml", "name: x\nnum_nodes: 2\nvolumes: {/data: nowhere}\nrun: |\n  true\n"},
 		"JSON of another type":      {"application/problem+json", `{"name":"x","num_nodes":2,"volumes":{"/data":"nowhere"},"run":"true"}`},
@@ -234,137 +230,15 @@ func TestAcceptedRequestBodies(t *testing.T) {
 			"file_mounts":{},"volumes":{"/data":"nowhere"},"setup":"true","run":"true"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := s.post(t, "ann", "/tasks/submit", tt.body, "Content-Type", tt.kind)
-			status := decode[task.Status](t, s.get(t, "ann", "/tasks/"+decode[task.Submitted](t, got).ID))
+			got := ann.post(t, ann.name, "/tasks/submit", tt.body, "Content-Type", tt.kind)
+			status := decode[task.Status](t, ann.get(t, ann.name, "/tasks/"+decode[task.Submitted](t, got).ID))
 			if status.Name != "x" || status.Metadata.NumNodes != 2 {
 				t.Errorf("the task is %q with %d nodes", status.Name, status.Metadata.NumNodes)
 			}
 		})
 	}
-	warned := decode[task.Submitted](t, s.post(t, "ann", "/tasks/submit", `{"run":"true","service":{"replicas":2},"resources":{"zone":"b","disk_size":100},"volumes":{"/data":"nowhere"}}`))
+	warned := decode[task.Submitted](t, ann.post(t, ann.name, "/tasks/submit", `{"run":"true","service":{"replicas":2},"resources":{"zone":"b","disk_size":100},"volumes":{"/data":"nowhere"}}`))
 	if text := strings.Join(warned.Warnings, " "); !strings.Contains(text, "service: ignored") || !strings.Contains(text, "resources.zone") || !strings.Contains(text, "disk_size") {
 		t.Errorf("the warnings are %q, want one for each field that is not honoured", warned.Warnings)
-	}
-}
-
-func TestBooleanQueryParameters(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.as(t, "bob").submit(t, idle)
-	for value, n := range map[string]int{"true": 1, "True": 1, "1": 1, "yes": 1, "false": 0, "False": 0, "0": 0, "no": 0} {
-		if got := decode[task.List](t, s.get(t, "ann", "/tasks?all_users="+value)); len(got.Tasks) != n {
-			t.Errorf("all_users=%s lists %d tasks, want %d", value, len(got.Tasks), n)
-		}
-	}
-}
-
-func TestListFilters(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
-	var ids []string
-	for i := range 5 {
-		ids = append([]string{ann.submit(t, fmt.Sprintf("name: n%d\n%s", i%2, idle))}, ids...)
-	}
-	ann.stop(t, ids[1])
-	for query, want := range map[string][]string{
-		"":                        ids,
-		"?status=stopped":         ids[1:2],
-		"?status=pending":         {ids[0], ids[2], ids[3], ids[4]},
-		"?status=completed":       nil,
-		"?name=n1":                {ids[1], ids[3]},
-		"?name=n1&status=pending": {ids[3]},
-		"?limit=2":                ids[:2],
-		"?limit=50":               ids,
-	} {
-		var got []string
-		for _, s := range decode[task.List](t, s.get(t, "ann", "/tasks"+query)).Tasks {
-			got = append(got, s.ID)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("list %s (-want +got):\n%s", query, diff)
-		}
-	}
-	var paged []string
-	for path := "/tasks?limit=2"; path != ""; {
-		page := s.get(t, "ann", path)
-		for _, s := range decode[task.List](t, page).Tasks {
-			paged = append(paged, s.ID)
-		}
-		path = ""
-		if next := page.header.Get("X-Next-Cursor"); next != "" {
-			path = "/tasks?limit=2&cursor=" + next
-		}
-	}
-	if diff := cmp.Diff(ids, paged); diff != "" {
-		t.Errorf("page by page (-want +got):\n%s", diff)
-	}
-}
-
-// Every read has an ETag, supports HEAD and is compressed for clients that accept
-// compression.
-func TestConditionalReads(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
-	first := ann.submit(t, "name: "+strings.Repeat("n", 200)+"\n"+idle)
-	volume, err := ann.CreateVolume(t.Context(), task.Volume{Name: "v", Size: "1Gi", StorageClass: new("nobody-provides")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ann.awaitClaim(t, "v-"+volume.ID)
-	for _, path := range []string{"/tasks", "/tasks/" + first, "/volumes", "/volumes/" + volume.ID} {
-		t.Run(path[:6], func(t *testing.T) {
-			got := s.get(t, "ann", path, "Accept-Encoding", "identity")
-			tag := got.header.Get("ETag")
-			if tag == "" {
-				t.Fatal("it has no ETag")
-			}
-			same := s.get(t, "ann", path, "If-None-Match", `"other", `+tag)
-			if same.code != http.StatusNotModified || len(same.body) != 0 {
-				t.Errorf("with its tag: %d and %d bytes", same.code, len(same.body))
-			}
-			if other := s.get(t, "ann", path, "If-None-Match", `"other"`); other.code != http.StatusOK {
-				t.Errorf("with another tag: %d", other.code)
-			}
-			head := s.send(t, http.MethodHead, "ann", path, nil, "Accept-Encoding", "identity")
-			if head.code != http.StatusOK || len(head.body) != 0 || head.header.Get("ETag") != tag || head.header.Get("Content-Length") != fmt.Sprint(len(got.body)) {
-				t.Errorf("HEAD: %d, %d bytes, %v", head.code, len(head.body), head.header)
-			}
-			packed := s.get(t, "ann", path, "Accept-Encoding", "gzip")
-			plain := packed.body
-			if packed.header.Get("Content-Encoding") == "gzip" {
-				unzip, err := gzip.NewReader(bytes.NewReader(packed.body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if plain, err = io.ReadAll(unzip); err != nil {
-					t.Fatal(err)
-				}
-			} else if len(got.body) > 1000 {
-				t.Errorf("%d bytes are not compressed", len(got.body))
-			}
-			if !bytes.Equal(plain, got.body) {
-				t.Errorf("compressed it is\n%s\nplain it is\n%s", plain, got.body)
-			}
-		})
-	}
-	before := s.get(t, "ann", "/tasks/"+first).header.Get("ETag")
-	ann.stop(t, first)
-	if after := s.get(t, "ann", "/tasks/"+first, "If-None-Match", before); after.code != http.StatusOK {
-		t.Errorf("after a change the old tag answers %d", after.code)
-	}
-}
-
-// Every error has a request id, which is also in the server's log.
-func TestAnswersCarryARequestID(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	one, two := s.get(t, "ann", "/tasks").header.Get("X-Request-Id"), s.get(t, "ann", "/tasks/none").header.Get("X-Request-Id")
-	if one == "" || two == "" || one == two {
-		t.Errorf("the ids are %q and %q", one, two)
-	}
-	if got := s.get(t, "ann", "/tasks", "X-Request-Id", "mine-1").header.Get("X-Request-Id"); got != "mine-1" {
-		t.Errorf("the caller's id comes back as %q", got)
 	}
 }

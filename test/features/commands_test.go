@@ -207,7 +207,7 @@ func TestErrorsOfTheCLI(t *testing.T) {
 // A log that is piped contains exactly the bytes that the task wrote.
 func TestPipedLogsAreByteExact(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, yaml("run", `printf '\000\001\377\033[31mred\r\n\n'; head -c 100000 /dev/zero | tr '\000' x; echo; echo end`))
 	want := "\x00\x01\xff\x1b[31mred\n\n" + strings.Repeat("x", 100000) + "\nend\n" // containerd drops a carriage return at the end of a line
 	for _, args := range [][]string{{"jobs", "logs", id}, {"jobs", "logs", id, "--no-follow"}} {

@@ -310,9 +310,9 @@ func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 // An id that is after the end of the log, and an invalid id.
 func TestEventResumeFromUnknownID(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for last, code := range map[string]int{"999999.1": 410, "soon": 422, "0": 200} {
-		if got := ann.get(t, "ann", "/events?last_event_id="+url.QueryEscape(last)); got.code != code {
+		if got := ann.get(t, ann.name, "/events?last_event_id="+url.QueryEscape(last)); got.code != code {
 			t.Errorf("behind %s: %d %s", last, got.code, got.body)
 		}
 	}

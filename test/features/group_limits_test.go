@@ -91,8 +91,7 @@ func TestMaxParallelOfFakePods(t *testing.T) {
 // The first failure of a group with --fail-fast stops the tasks that run and those that wait.
 func TestFailFast(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	ann.login(t)
 	ann.put(t, map[string]string{"task.yaml": yaml("run", "test $SKYPILOT_JOB_RANK != 1 || { sleep 2; exit 7; }\nsleep 600") + soonKilled})
 	ids := strings.Fields(ann.cli(t, "jobs", "submit", "-d", "-q", "task.yaml", "--num-jobs", "4", "--group", "shards", "--max-parallel", "2", "--fail-fast").ok(t))

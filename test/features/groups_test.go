@@ -31,8 +31,7 @@ func (u *user) awaitGroup(t *testing.T, name, what string, ok func(group.Group) 
 // of all tasks.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	ann.login(t)
 	ann.put(t, map[string]string{"task.yaml": "name: shard\n" + yaml("run", "echo rank $SKYPILOT_JOB_RANK of $SKYPILOT_NUM_JOBS\ntest \"${SKYPILOT_JOB_RANK:-0}\" != 1 || exit 7")})
 	ann.cli(t, "jobs", "submit", "-d", "task.yaml", "--num-jobs", "3", "--group", "shards").ok(t)

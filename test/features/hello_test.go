@@ -22,7 +22,7 @@ func yaml(key, script string) string {
 
 func TestAttachedSubmitOfTheExample(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann@example.com")
+	ann := newUser(t)
 	example, err := filepath.Abs("../../examples/hello.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ $`)
 
 func TestExitCodesOfTheCLI(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	file := filepath.Join(ann.home, "fails.yaml")
 	testkit.Write(t, file, "name: fails\nrun: |\n  echo before\n  exit 7\n")
 
@@ -81,7 +81,7 @@ func TestExitCodesOfTheCLI(t *testing.T) {
 
 func TestStoppingAnAttachedTaskExits103(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	file := filepath.Join(ann.home, "endless.yaml")
 	testkit.Write(t, file, yaml("run", endless))
 
@@ -99,7 +99,7 @@ func TestStoppingAnAttachedTaskExits103(t *testing.T) {
 // Ctrl-C ends the command, but not the task.
 func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
 	attached := ann.begin(t, "jobs", "submit", "endless.yaml")
 	attached.out.awaitText(t, "\nbegun\n")
@@ -118,7 +118,7 @@ func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 
 func TestDetachedSubmitReturnsAtOnce(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	file := filepath.Join(ann.home, "waits.yaml")
 	testkit.Write(t, file, "name: waits\nrun: true\nvolumes: {/data: nowhere}\n")
 
@@ -135,7 +135,7 @@ func TestDetachedSubmitReturnsAtOnce(t *testing.T) {
 // A client that asks for the log before the pod exists gets the log from its first line.
 func TestLogBeginsWithTheFirstLine(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, "setup: echo setup\nrun: |\n  echo one\n  echo two\n")
 	if got, want := ann.log(t, id, client.LogOptions{}), "setup\none\ntwo\n"; got != want {
 		t.Errorf("log %q, want %q", got, want)

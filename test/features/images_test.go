@@ -129,7 +129,7 @@ func refuse(w http.ResponseWriter, code int, word string) {
 
 func TestImagePullErrors(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	r := newRegistry(t)
 	image := func(name string) string { return "run: true\nresources: {image_id: '" + r.name + "/" + name + "'}\n" }
 	for _, tt := range []struct {

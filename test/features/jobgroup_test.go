@@ -98,15 +98,14 @@ func TestJobGroups(t *testing.T) {
 // A primary task that fails ends all others at once.
 func TestAFailedPrimaryTaskEndsItsJobGroup(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	all := ann.submitSeveral(t, strings.Replace(rlhf, `  echo "got $got"`, "  exit 3", 1), "failing")
 	ann.await(t, all[1].ID, task.Failed)
 	for _, id := range []string{all[0].ID, all[2].ID} {
 		if got := ann.await(t, id, task.Stopped).Metadata; got.Reason != task.ReasonJobGroupOver || got.Message != fmt.Sprintf("task %s (actor) of job group rlhf failed", all[1].ID) || got.Hint == "" {
 			t.Errorf("task %s says %s: %s (%s)", id, got.Reason, got.Message, got.Hint)
 		}
-		s.awaitNothing(t, id)
+		ann.awaitNothing(t, id)
 	}
 }
 

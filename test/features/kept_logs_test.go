@@ -168,11 +168,10 @@ func byNode(text string) string {
 // file. A follower gets all lines, even if the connection breaks after the rotation.
 func TestLogRotation(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	gate := newGate(t, s.cluster)
-	w := linkTo(t, strings.TrimPrefix(s.url, "http://"))
-	ann := s.as(t, "ann")
-	there := &user{Client: client.New(w.Address(), "ann"), server: s, name: "ann"}
+	ann := newUser(t)
+	gate := newGate(t, ann.cluster)
+	w := linkTo(t, strings.TrimPrefix(ann.url, "http://"))
+	there := &user{Client: client.New(w.Address(), ann.name), server: ann.server, name: ann.name}
 	t.Cleanup(there.Close)
 	const lines = 1100
 	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+
@@ -184,7 +183,7 @@ func TestLogRotation(t *testing.T) {
 		return fmt.Sprintf("%d bytes", len(now)), !strings.HasPrefix(now, "1 ")
 	})
 	follows.awaitText(t, fmt.Sprintf("\n%d xxx", lines))
-	w.LeadTo(strings.TrimPrefix(s.url, "http://"))
+	w.LeadTo(strings.TrimPrefix(ann.url, "http://"))
 	gate.opens()
 	var want strings.Builder
 	line := strings.Repeat("x", 10000)

@@ -119,7 +119,7 @@ run: |
 
 func TestMultiNodeDistributedTraining(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann@example.com")
+	ann := newUser(t)
 	id := ann.submit(t, distributedTraining)
 	s := ann.awaitWhere(t, id, "pending with a reason", func(s task.Status) bool {
 		return s.Phase == task.Pending && s.Metadata.Reason == "Unschedulable"
@@ -140,7 +140,7 @@ func TestMultiNodeDistributedTraining(t *testing.T) {
 // A workflow of the same shape with resources of the test cluster: both nodes complete.
 func TestTwoNodesRunToTheirEnd(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann@example.com")
+	ann := newUser(t)
 	id := ann.submit(t, `
 name: two
 num_nodes: 2

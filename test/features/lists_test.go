@@ -127,20 +127,19 @@ func TestListsWithFilters(t *testing.T) {
 // Rows agree with the status of each task, and are small.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	done := ann.submit(t, "name: n\nrun: 'true'")
 	ann.await(t, done, task.Completed)
 	stuck := ann.submit(t, "num_nodes: 2\nresources: {accelerators: 'H100:8'}\nrun: 'true'")
 	ann.awaitWhere(t, stuck, "without a machine", func(s task.Status) bool { return s.Metadata.Reason == corev1.PodReasonUnschedulable })
-	body := s.get(t, "ann", "/tasks?view=row").body
-	rows := decode[overview.Rows](t, s.get(t, "ann", "/tasks?view=row")).Tasks
+	body := ann.get(t, ann.name, "/tasks?view=row").body
+	rows := decode[overview.Rows](t, ann.get(t, ann.name, "/tasks?view=row")).Tasks
 	if len(rows) != 2 {
 		t.Fatalf("rows %s", body)
 	}
 	for _, row := range rows {
 		one := ann.task(t, row.ID)
-		if row.Name != one.Name || row.User != "ann" || row.Phase != one.Phase || row.Reason != one.Metadata.Reason || row.Created != one.CreatedAt.Unix() || row.Nodes != one.Metadata.NumNodes {
+		if row.Name != one.Name || row.User != ann.name || row.Phase != one.Phase || row.Reason != one.Metadata.Reason || row.Created != one.CreatedAt.Unix() || row.Nodes != one.Metadata.NumNodes {
 			t.Errorf("row %+v of %s", row, sketch(one))
 		}
 		raw, err := json.Marshal(row)

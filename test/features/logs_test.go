@@ -22,7 +22,7 @@ func sorted(text string) string {
 
 func TestLogLinesHaveNodePrefixes(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	got := ann.run(t, "num_nodes: 3\nsetup: echo setup\nrun: |\n  echo\n  echo rank $NODE_RANK\n")
 	var want string
 	for rank := range 3 {
@@ -48,7 +48,7 @@ func TestLogLinesHaveNodePrefixes(t *testing.T) {
 // The log of a task is the same while the task runs and afterwards.
 func TestLogOfAFinishedTaskIsWhole(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, "run: |\n  for i in $(seq 1 2000); do echo line $i; done\n")
 	followed := ann.log(t, id, client.LogOptions{})
 	var want strings.Builder
@@ -70,7 +70,7 @@ func TestLogOfAFinishedTaskIsWhole(t *testing.T) {
 // without a newline gets a newline.
 func TestLogLinesAreByteExact(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	var all []byte
 	for b := range 256 {
 		if b != '\n' {
@@ -116,7 +116,7 @@ func TestLogLinesAreByteExact(t *testing.T) {
 
 func TestLogOptions(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	two := ann.submit(t, "num_nodes: 2\nrun: |\n  for i in 1 2 3; do echo $NODE_RANK-$i; done\n")
 	ann.await(t, two, task.Completed)
 	one := ann.submit(t, "run: |\n  for i in 1 2 3; do echo $i; done\n")
@@ -132,7 +132,7 @@ func TestLogOptions(t *testing.T) {
 		{"lines of the last hour, in seconds", one, "since=3600", "1\n2\n3\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := ann.get(t, "ann", "/tasks/"+tt.id+"/logs?"+tt.query)
+			got := ann.get(t, ann.name, "/tasks/"+tt.id+"/logs?"+tt.query)
 			if kind := got.header.Get("Content-Type"); got.code != http.StatusOK || kind != "text/plain; charset=utf-8" {
 				t.Errorf("%d %s", got.code, kind)
 			}
@@ -141,13 +141,13 @@ func TestLogOptions(t *testing.T) {
 			}
 		})
 	}
-	stamped := string(ann.get(t, "ann", "/tasks/"+two+"/logs?timestamps=true").body)
+	stamped := string(ann.get(t, ann.name, "/tasks/"+two+"/logs?timestamps=true").body)
 	if want := regexp.MustCompile(`^(node-[01] \| 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z [01]-[123]\n){6}$`); !want.MatchString(stamped) {
 		t.Errorf("with timestamps\n%s", stamped)
 	}
 	for _, query := range []string{"tail=-1", "tail=x", "node=-1", "node=x", "since=-1s", "since=x", "follow=maybe", "timestamps=2"} {
 		name, _, _ := strings.Cut(query, "=")
-		got := ann.get(t, "ann", "/tasks/"+one+"/logs?"+query)
+		got := ann.get(t, ann.name, "/tasks/"+one+"/logs?"+query)
 		if sentence := got.detail(t); got.code != 422 || !strings.Contains(sentence, name) {
 			t.Errorf("%s: %d %q, want 422 and %s in the sentence", query, got.code, sentence, name)
 		}
@@ -157,9 +157,9 @@ func TestLogOptions(t *testing.T) {
 // A task with two nodes has no log of node 7.
 func TestLogOfUnknownNode(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, "num_nodes: 2\n"+idle)
-	got := ann.get(t, "ann", "/tasks/"+id+"/logs?follow=false&node=7")
+	got := ann.get(t, ann.name, "/tasks/"+id+"/logs?follow=false&node=7")
 	if sentence := got.detail(t); got.code < 400 || got.code > 499 || !strings.Contains(sentence, "7") {
 		t.Errorf("got %d %q, want an error that names the node", got.code, sentence)
 	}
@@ -167,8 +167,8 @@ func TestLogOfUnknownNode(t *testing.T) {
 
 func TestLogSince(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	ann := newUser(t)
+	ann, gate := ann, newGate(t, ann.cluster)
 	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+yaml("run", "echo old; sleep 12; echo new; wget -qO- $GATE"))
 	gate.await(t, "/", 1)
 	if got := ann.log(t, id, client.LogOptions{NoFollow: true, Since: 6 * time.Second}); got != "new\n" {
@@ -185,8 +185,8 @@ func TestLogSince(t *testing.T) {
 // The server forwards a line when the task writes it, not when a buffer is full.
 func TestLogLinesAreStreamed(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	ann := newUser(t)
+	ann, gate := ann, newGate(t, ann.cluster)
 	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", "echo first; wget -qO- $GATE; echo second"))
 	follows := ann.follow(t, id, client.LogOptions{}) // the pod does not exist yet
 	follows.awaitText(t, "node-0 | first\n")
@@ -205,7 +205,7 @@ func TestLogLinesAreStreamed(t *testing.T) {
 
 func TestLogEndsWhenTheTaskIsStopped(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	waits := ann.submit(t, idle)
 	runs := ann.submit(t, yaml("run", endless))
 	before, during := ann.follow(t, waits, client.LogOptions{}), ann.follow(t, runs, client.LogOptions{})
@@ -222,9 +222,9 @@ func TestLogEndsWhenTheTaskIsStopped(t *testing.T) {
 
 func TestLogOfUnknownTask(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	ann := newUser(t)
 	for _, query := range []string{"", "?follow=false", "?tail=1"} {
-		s.get(t, "ann", "/tasks/unknown0/logs"+query).wants(t, 404, "Task unknown0 not found")
+		ann.get(t, ann.name, "/tasks/unknown0/logs"+query).wants(t, 404, "Task unknown0 not found")
 	}
 }
 

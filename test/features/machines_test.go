@@ -142,7 +142,7 @@ func (c *cluster) room(t *testing.T, processors, memory string) corev1.ResourceL
 // A machine becomes not ready and ready again: the status shows the latest state.
 func TestNodeNotReady(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	m := ann.newMachine(t, "silent", nil, ann.room(t, "8", "8Gi"))
 	id := ann.submit(t, m.file("", ""))
 	m.runs(t, m.awaitPod(t, id))
@@ -157,7 +157,7 @@ func TestNodeNotReady(t *testing.T) {
 
 func TestNodeDrained(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	m := ann.newMachine(t, "emptied", nil, ann.room(t, "8", "8Gi"))
 	id := ann.submit(t, m.file("", ""))
 	pod := m.awaitPod(t, id)
@@ -171,7 +171,7 @@ func TestNodeDrained(t *testing.T) {
 // Kubernetes deletes the pods of a deleted node after 40 s.
 func TestNodeGone(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	m := ann.newMachine(t, "gone", nil, ann.room(t, "8", "8Gi"))
 	id := ann.submit(t, m.file("", ""))
 	m.runs(t, m.awaitPod(t, id))

@@ -1,7 +1,8 @@
 // Package features contains the feature and end-to-end tests. The tests run the real
-// programs on a real Kubernetes with API server, controllers and kubelet. Each test has its
-// own namespace and servers, and uses them as users do: by HTTP, by package client or by the
-// CLI.
+// programs on a real Kubernetes with API server, controllers and kubelet. A test that
+// needs flags, a restart or a whole namespace has a namespace and servers of its own; the other
+// tests share one server, each with a user of its own. The tests use the servers as users do: by
+// HTTP, by package client or by the CLI.
 package features
 
 import (
@@ -20,7 +21,11 @@ const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	testkit.Parallel("6") // these tests mostly wait for the cluster
-	os.Exit(m.Run())
+	code := m.Run()
+	if !shared.end() {
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // need skips the test if there is no cluster.

@@ -1,14 +1,10 @@
 package features
 
 import (
-	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/issuer"
 )
 
 // A mode is an authentication method with valid and invalid credentials.
@@ -128,68 +125,14 @@ func byReview(t *testing.T) mode {
 }
 
 func byIssuer(t *testing.T) mode {
-	issuer := newIssuer(t)
-	s := start(t, "--auth", "oidc", "--oidc-issuer", issuer.URL, "--oidc-client-id", "k8s-cli", "--oidc-user-claim", "sub", "--admins", "root")
-	_, stranger, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := map[string]any{"alg": "EdDSA", "kid": "first"}
-	claims := func(name string, value any) map[string]any {
-		all := map[string]any{"iss": issuer.URL, "aud": "k8s-cli", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix()}
-		all[name] = value
-		return all
-	}
-	right := claims("sub", "ann")
-	token := func(claims map[string]any) []string { return bearer(issued(t, issuer.key, head, claims)) }
-	return mode{s, "ann", token(right), spoofs(map[string][]string{
-		"a name": {"X-User", "ann"}, "no token of the issuer": bearer("x"), "one that has expired": token(claims("exp", time.Now().Add(-time.Minute).Unix())),
-		"one that is not valid yet": token(claims("nbf", time.Now().Add(time.Hour).Unix())), "one for another audience": token(claims("aud", "grafana")),
-		"one of another issuer": token(claims("iss", "https://elsewhere.example")), "one that another key signed": bearer(issued(t, stranger, head, right)),
-		"one that nobody signed": bearer(issued(t, nil, map[string]any{"alg": "none"}, right)),
-	})}
-}
-
-// An oidcIssuer issues ID tokens.
-type oidcIssuer struct {
-	*httptest.Server
-	key ed25519.PrivateKey
-}
-
-func newIssuer(t *testing.T) *oidcIssuer {
-	t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := &oidcIssuer{key: private}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL, "token_endpoint": i.URL})
-	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]any{{
-			"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "first", "x": base64.RawURLEncoding.EncodeToString(public),
-		}}})
-	})
-	i.Server = httptest.NewServer(mux)
+	i, stranger := issuer.New("k8s-cli", issuer.NewKey("first", "EdDSA")), issuer.NewKey("first", "EdDSA")
 	t.Cleanup(i.Close)
-	return i
-}
-
-// issued returns a token, which is unsigned if key is nil.
-func issued(t *testing.T, key ed25519.PrivateKey, head, claims map[string]any) string {
-	t.Helper()
-	part := func(v any) string {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return base64.RawURLEncoding.EncodeToString(raw)
-	}
-	text := part(head) + "." + part(claims)
-	if key == nil {
-		return text + "."
-	}
-	return text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(text)))
+	s := start(t, "--auth", "oidc", "--oidc-issuer", i.URL, "--oidc-client-id", i.ClientID, "--oidc-user-claim", "sub", "--admins", "root")
+	with := func(claim string, value any) []string { return bearer(i.Token(map[string]any{claim: value})) }
+	return mode{s, "ann", bearer(i.Token(nil)), spoofs(map[string][]string{
+		"a name": {"X-User", "ann"}, "no token of the issuer": bearer("x"), "one that has expired": with("exp", time.Now().Add(-time.Minute).Unix()),
+		"one that is not valid yet": with("nbf", time.Now().Add(time.Hour).Unix()), "one for another audience": with("aud", "grafana"),
+		"one of another issuer": with("iss", "https://elsewhere.example"), "one that another key signed": bearer(stranger.Token(i.Claims(nil))),
+		"one that nobody signed": bearer(issuer.Sign(map[string]any{"alg": "none"}, i.Claims(nil), func([]byte) []byte { return nil })),
+	})}
 }

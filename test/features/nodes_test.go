@@ -60,7 +60,7 @@ func linesOf(text string, rank int) (lines []string) {
 // nodes resolve to these addresses.
 func TestNodesKnowPeerAddresses(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, `
 name: 3_nodes
 num_nodes: 3
@@ -87,7 +87,7 @@ run: |
 // MASTER_ADDR as users set it: the other nodes reach the first node.
 func TestMasterAddress(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	text := ann.run(t, `
 num_nodes: 2
 envs: {MASTER_PORT: 29500}
@@ -107,7 +107,7 @@ run: |
 // Nodes that end at once do not prevent the others from starting.
 func TestNodesThatEndImmediately(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for range 3 {
 		text := ann.run(t, `
 num_nodes: 4
@@ -174,7 +174,7 @@ func TestTaskWaitsForItsService(t *testing.T) {
 // and no script starts.
 func TestNodesAreSpread(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, `
 num_nodes: 2
 run: echo began

@@ -30,8 +30,7 @@ func (u *user) tasksOf(t *testing.T, group string) (all []task.Status) {
 // The tasks of a pipeline run one after the other, and a failure ends the tasks after it.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	ann.login(t)
 	ann.put(t, map[string]string{"pipeline.yaml": "name: nightly\n---\nname: train\nrun: sleep 1; echo trained\n---\nname: eval\nrun: echo evaluated; exit $CODE\nenvs: {CODE: 0}\n---\nname: report\nrun: echo reported\n"})
 	got := ann.cli(t, "jobs", "submit", "pipeline.yaml", "--group", "good")
@@ -53,7 +52,7 @@ func TestPipeline(t *testing.T) {
 	if !slices.Equal(phases, []task.Phase{task.Completed, task.Failed, task.Failed}) || all[2].Metadata.Reason != task.ReasonDependency || !strings.Contains(all[2].Metadata.Message, all[1].ID) {
 		t.Errorf("the tasks are %v, the last one because of %s: %s", phases, all[2].Metadata.Reason, all[2].Metadata.Message)
 	}
-	if jobs := s.jobs(t, all[2].ID); len(jobs) != 0 {
+	if jobs := ann.jobs(t, all[2].ID); len(jobs) != 0 {
 		t.Errorf("the task that never began has %d Jobs", len(jobs))
 	}
 }

@@ -142,8 +142,13 @@ func firstProgram(t *testing.T) string {
 	return file(t, "program.py", program)
 }
 
-// TestPythonExamples runs the examples of the Python client that need only a server, and the first
-// program of the page about Python.
+// TestPythonClientRunsATask runs the first program of the page about Python.
+func TestPythonClientRunsATask(t *testing.T) {
+	t.Parallel()
+	runPythonProgram(t, start(t).as(t, "ann@example.com"), firstProgram(t), `^completed hi\n\n$`)
+}
+
+// TestPythonExamples runs the examples of the Python client that need only a server.
 func TestPythonExamples(t *testing.T) {
 	t.Parallel()
 	s := startForFiles(t)
@@ -152,31 +157,35 @@ func TestPythonExamples(t *testing.T) {
 		"pipeline.py": `prepare: completed\ntrain: completed\nevaluate: completed\n`,
 		"failures.py": `flaky: failed \(Error\), exit code 7\n`,
 		"asyncio_.py": `fast: completed\nslow: completed\n`,
-		"":            `^completed hi\n\n$`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := s.as(t, "user"+strings.TrimSuffix(name, ".py")+"@example.com")
-			u.login(t)
-			ctx, cancel := testkit.WithPatience(t.Context(), patience)
-			defer cancel()
-			directory, err := filepath.Abs(pythonClient)
+			path, err := filepath.Abs(filepath.Join(pythonClient, "examples", name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(directory, "examples", name)
-			if name == "" {
-				path = firstProgram(t)
-			}
-			cmd := exec.CommandContext(ctx, "python3", path)
-			cmd.Dir = u.home
-			cmd.Env = append(testkit.Environment(u.home), "K8S_CLI_API_URL="+s.url, "K8S_CLI_INSECURE_HTTP=true",
-				"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+directory, "PATH="+os.Getenv("PATH"))
-			out, err := cmd.CombinedOutput()
-			if err != nil || !regexp.MustCompile(want).Match(out) {
-				t.Errorf("%v, want %s:\n%s", err, want, out)
-			}
+			runPythonProgram(t, s.as(t, "user"+strings.TrimSuffix(name, ".py")+"@example.com"), path, want)
 		})
+	}
+}
+
+// runPythonProgram runs a program that uses the Python client as a user, and checks its output.
+func runPythonProgram(t *testing.T, u *user, path, want string) {
+	t.Helper()
+	u.login(t)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
+	defer cancel()
+	directory, err := filepath.Abs(pythonClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "python3", path)
+	cmd.Dir = u.home
+	cmd.Env = append(testkit.Environment(u.home), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true",
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+directory, "PATH="+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !regexp.MustCompile(want).Match(out) {
+		t.Errorf("%v, want %s:\n%s", err, want, out)
 	}
 }
 

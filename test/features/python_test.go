@@ -12,7 +12,7 @@ import (
 // Python and numpy of Debian.
 func TestTheDefaultImageHasPython(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for name, c := range map[string]struct{ run, want string }{
 		"numpy":   {`python -c 'import numpy; print(numpy.zeros(3))'`, "[0. 0. 0.]\n"},
 		"library": {`python3 -c 'import ctypes, json, sqlite3, ssl, sys; print(json.dumps(sys.version_info.major))'`, "3\n"},

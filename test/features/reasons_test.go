@@ -232,7 +232,7 @@ func TestTerminationReasonOfUnseenPod(t *testing.T) {
 // The access mode of the volume allows only one pod, but the task has two nodes.
 func TestVolumeNotShareableAcrossNodes(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", AccessModes: []string{"ReadWriteOncePod"}})
 	id := ann.submit(t, "num_nodes: 2\nrun: true\nvolumes: {/data: data}")
 	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonUnshared, "^volume data is ReadWriteOncePod: only one pod can mount the volume, but the task has 2 nodes", "^Create a volume with the access mode ReadWriteMany"})
@@ -240,7 +240,7 @@ func TestVolumeNotShareableAcrossNodes(t *testing.T) {
 
 func TestVolumeProvisioningErrors(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new("nobody-provides")})
 	eventually(t, "the volume says why it is not bound", func() (string, bool) {
 		m := ann.volume(t, id).Metadata

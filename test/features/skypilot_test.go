@@ -13,7 +13,7 @@ import (
 // Typical SkyPilot task files and their results.
 func TestSkyPilotTaskFiles(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann@example.com")
+	ann := newUser(t)
 	for _, tt := range []struct {
 		name, file string
 		code       int
@@ -95,7 +95,7 @@ run: |
 // SkyPilot accepts a name that Kubernetes does not, and all nodes have one task id.
 func TestNodesShareTaskID(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	got := ann.run(t, `
 name: two_nodes.v1
 num_nodes: 2
@@ -119,7 +119,7 @@ run: echo "$SKYPILOT_NODE_RANK/$SKYPILOT_NUM_NODES $SKYPILOT_TASK_ID"
 // The first node that fails ends the other nodes, which would otherwise run for hours.
 func TestOneFailedNodeEndsTheOthers(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for _, script := range []string{"run", "setup"} {
 		id := ann.submit(t, "num_nodes: 3\n"+yaml(script, `if [ "$SKYPILOT_NODE_RANK" = 1 ]; then exit 1; fi; sleep 10000`))
 		if s := ann.await(t, id, task.Failed); !strings.Contains(s.Metadata.Message, "node 1: exit code 1") {
@@ -139,7 +139,7 @@ func TestOneFailedNodeEndsTheOthers(t *testing.T) {
 // number. Without both fields, a task runs once.
 func TestJobRecovery(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	if _, err := ann.CreateVolume(t.Context(), task.Volume{Name: "tries", Size: "1Gi"}); err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +166,7 @@ func TestJobRecovery(t *testing.T) {
 // A script and a variable of the maximum size reach the container.
 func TestSizeLimitsOfScriptsAndVariables(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
+	ann := newUser(t)
 	const size = 128<<10 - 200
 	for name, tt := range map[string]struct{ file, want string }{
 		"a script":         {"run: |\n  echo begin\n  true '" + strings.Repeat("$$(x)", (size-100)/5) + "'\n  echo end\n", "begin\nend\n"},
@@ -177,7 +176,7 @@ func TestSizeLimitsOfScriptsAndVariables(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := s.post(t, "ann", "/tasks/submit", tt.file, "Content-Type", "application/yaml")
+			answer := ann.post(t, ann.name, "/tasks/submit", tt.file, "Content-Type", "application/yaml")
 			id := decode[task.Submitted](t, answer).ID
 			if got := ann.log(t, id, client.LogOptions{}); got != tt.want {
 				t.Errorf("log %.300q, want %q; %s", got, tt.want, sketch(ann.task(t, id)))

@@ -12,38 +12,11 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func TestTaskStaysPendingWhileItCannotStart(t *testing.T) {
-	t.Parallel()
-	ann := start(t).as(t, "ann")
-	for _, tt := range []struct {
-		name, file string
-		reasons    []string
-	}{
-		{"its image is nowhere", "run: true\nresources: {image_id: registry.invalid/none}", []string{"ErrImagePull", "ImagePullBackOff"}},
-		{"no node has so many processors", "run: true\nresources: {cpus: 1000}", []string{"Unschedulable"}},
-		{"no node has an accelerator", "run: true\nresources: {accelerators: H100}", []string{"Unschedulable"}},
-		{"its volume is not there", "run: true\nvolumes: {/data: nowhere}", []string{task.ReasonVolume}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			id := ann.submit(t, tt.file)
-			s := ann.awaitWhere(t, id, "pending for "+strings.Join(tt.reasons, " or "), func(s task.Status) bool {
-				if s.Phase != task.Pending {
-					t.Fatalf("the task is %s", sketch(s))
-				}
-				return strings.Contains(strings.Join(tt.reasons, " "), s.Metadata.Reason) && s.Metadata.Reason != ""
-			})
-			if s.Metadata.Message == "" || s.Metadata.Pending != 1 {
-				t.Errorf("the task is %s, want a sentence and one pending node", sketch(s))
-			}
-		})
-	}
-}
-
 // The phases of a task with two nodes, one of which waits at a gate.
 func TestTaskIsCompletedOnlyWhenAllNodesAre(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	ann := newUser(t)
+	ann, gate := ann, newGate(t, ann.cluster)
 	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", `
 if [ $NODE_RANK = 1 ]; then wget -qO- $GATE; fi
 `))
@@ -71,7 +44,7 @@ if [ $NODE_RANK = 1 ]; then wget -qO- $GATE; fi
 // same image, so the test needs a cluster without capacity for the second node.
 func TestTaskIsRunningOnceOneNodeIs(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, "num_nodes: 2\nresources: {cpus: 1.1}\n"+yaml("run", endless)) // the cluster's node has 2
 	s := ann.awaitWhere(t, id, "with a running node", func(s task.Status) bool { return s.Metadata.Running == 1 })
 	if s.Phase != task.Running || s.Metadata.Pending != 1 {
@@ -82,8 +55,8 @@ func TestTaskIsRunningOnceOneNodeIs(t *testing.T) {
 
 func TestFailedNodeFailsTheTaskAndEndsItsSiblings(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	ann := newUser(t)
+	ann, gate := ann, newGate(t, ann.cluster)
 	id := ann.submit(t, "num_nodes: 3\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", `
 case $NODE_RANK in
 0) exit 0 ;;
@@ -151,8 +124,8 @@ func TestStoppedTaskLeavesNothingBehind(t *testing.T) {
 // nevertheless.
 func TestStoppedTaskReceivesSIGTERM(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, gate := s.as(t, "ann"), newGate(t, s.cluster)
+	ann := newUser(t)
+	ann, gate := ann, newGate(t, ann.cluster)
 	gate.opens()
 	tidy := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+yaml("run", "trap 'wget -qO- $GATE/tidy; exit 0' TERM\necho begun\nsleep 3600 &\nwait\n"))
 	deaf := ann.submit(t, yaml("run", "trap '' TERM\necho begun\nwhile :; do sleep 1; done\n"))
@@ -167,7 +140,7 @@ func TestStoppedTaskReceivesSIGTERM(t *testing.T) {
 
 func TestStoppingAFinishedTaskChangesNothing(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	done, failed := ann.submit(t, "run: echo done"), ann.submit(t, "run: exit 1")
 	for id, phase := range map[string]task.Phase{done: task.Completed, failed: task.Failed} {
 		before := ann.await(t, id, phase)
@@ -191,7 +164,7 @@ func TestStoppingAFinishedTaskChangesNothing(t *testing.T) {
 
 func TestSetupAndRunAreTwoScripts(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for _, tt := range []struct {
 		name, file string
 		phase      task.Phase

@@ -108,7 +108,7 @@ func screen(text string) string {
 // The reason why an attached task waits is one line, which disappears when the log begins.
 func TestAttachedSubmitOnTerminal(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
 	const columns = 60
 	attached := ann.atTerminal(t, columns, "jobs", "submit", "task.yaml")
@@ -152,7 +152,7 @@ Task %[1]s failed: Error: exit code 3
 // changes.
 func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	r := newRegistry(t)
 	id := ann.submit(t, "run: true\nresources: {image_id: '"+r.name+"/slow:1'}")
 	attached := ann.atTerminal(t, 0, "jobs", "logs", id)
@@ -165,7 +165,7 @@ func TestProgressOnTerminal(t *testing.T) {
 // Ctrl-C does not change the task, and the CLI says how to attach again.
 func TestInterruptOnTerminal(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
 	attached := ann.atTerminal(t, 80, "jobs", "submit", "endless.yaml")
 	attached.out.awaitText(t, "begun\r\n")

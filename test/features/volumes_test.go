@@ -72,7 +72,7 @@ func TestVolumeKeepsDataBetweenTasks(t *testing.T) {
 // cluster has one host. The server rejects the task while other tests have added machines,
 // so this test runs alone.
 func TestNodesOnOneHostShareAVolume(t *testing.T) {
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	ann.run(t, "volumes: {/data: data}\nrun: echo written > /data/file")
 	got := ann.run(t, "num_nodes: 2\nvolumes: {/mnt/a/: data, /mnt/b: data}\nrun: cat /mnt/a/file /mnt/b/file")
@@ -84,7 +84,7 @@ func TestNodesOnOneHostShareAVolume(t *testing.T) {
 
 func TestDeletedVolumeFreesItsStorage(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for _, tt := range []struct {
 		name string
 		use  func(t *testing.T, file string)
@@ -218,7 +218,7 @@ func (c *cluster) provide(t *testing.T, pv *corev1.PersistentVolume) {
 
 func TestUnsatisfiableVolumeStaysPending(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new("nobody-provides")})
 	claim := ann.awaitClaim(t, "data-"+id)
 	waits := ann.submit(t, "volumes: {/data: data}\nrun: true")
@@ -348,7 +348,7 @@ func TestVolumeCanBeDeletedWhileItIsInUse(t *testing.T) {
 
 func TestVolumesWithEqualNames(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	older, err := ann.CreateVolume(t.Context(), task.Volume{Name: "data", Size: "1Gi"})
 	if err != nil || len(older.Warnings) != 0 {
 		t.Fatalf("the first: %+v, %v", older, err)

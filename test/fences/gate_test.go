@@ -1,0 +1,69 @@
+package fences
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The gate runs a test for each invariant of docs/architecture.md, and a test for each way in. Each
+// line of the list of the gate names a feature test that exists.
+func TestTheGateCoversEveryInvariant(t *testing.T) {
+	list := read(t, "test/features/gate.txt")
+	sources, err := filepath.Glob(filepath.Join(root, "test/features/*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	covered := map[string][]string{} // names of tests by invariant or way in
+	for _, m := range regexp.MustCompile(`(?m)^(Test\w+)(?: +# (.+))?$`).FindAllStringSubmatch(list, -1) {
+		if !strings.Contains(code.String(), "\nfunc "+m[1]+"(t *testing.T)") {
+			t.Errorf("test/features/gate.txt: there is no test %s", m[1])
+		}
+		covered[m[2]] = append(covered[m[2]], m[1])
+	}
+	_, invariants, _ := strings.Cut(read(t, "docs/architecture.md"), "\n## Invariants\n")
+	invariants, _, _ = strings.Cut(invariants, "\n## ")
+	numbered := regexp.MustCompile(`(?m)^(\d+)\. \*\*`)
+	places := numbered.FindAllStringSubmatchIndex(invariants, -1)
+	if len(places) < 13 {
+		t.Fatalf("docs/architecture.md lists %d invariants", len(places))
+	}
+	for i, place := range places {
+		end := len(invariants)
+		if i+1 < len(places) {
+			end = places[i+1][0]
+		}
+		number, text := invariants[place[2]:place[3]], invariants[place[0]:end]
+		named := false
+		for _, test := range covered[number] {
+			named = named || strings.Contains(text, "`"+test+"`")
+		}
+		if !named {
+			t.Errorf("invariant %s names no test of the gate; test/features/gate.txt has %q for it", number, covered[number])
+		}
+	}
+	for _, way := range []string{"CLI", "REST", "NATS", "Python client", "dashboard"} {
+		if len(covered[way]) == 0 {
+			t.Errorf("test/features/gate.txt has no test for the way in %q", way)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
