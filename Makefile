@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test lint unit features mutate count faults fault-bugs releases bench soak latency ui ui-vendor ui-short ui-test screenshots demo module python typescript wheel cluster cluster-down clean
+.PHONY: help run build attack deploy-test manifests helm nats prometheus deploy undeploy image push sbom release push-chart vuln test test-all test-changed lint lint-modules mutate count faults fault-bugs bench soak latency ui ui-vendor ui-full screenshots demo module python typescript wheel cluster cluster-down clean
 
 CACHE  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/k8s-cli
 NODES  ?= kubelet
@@ -23,7 +23,7 @@ HELM_VERSION := v3.22.0
 HELM         := $(CACHE)/helm-$(HELM_VERSION)/helm
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 run: build ## start a cluster and the server, submit the first task and print its log
 	@deploy/try.sh
@@ -58,13 +58,28 @@ push-chart: $(HELM) ## push the chart in dist/ to CHART_REGISTRY=oci://registry/
 	@$(HELM) push dist/k8s-cli-[0-9]*.tgz $(CHART_REGISTRY)
 
 VULN_DB ?= https://vuln.go.dev
-MODULES ?= . deploy/image deploy/local deploy/release deploy/vuln
+MODULES ?= . $(MODULE_DIRS)
 
 vuln: ## scan the modules with a vulnerability database; VULN_DB=https://... or file://..., MODULES=directories
 	@go -C deploy/vuln run . --db $(VULN_DB) $(abspath $(MODULES))
 
-test: ## run all checks of CI: lint, unit, feature and end-to-end tests
-	@deploy/test.sh
+SUITES = CGO_ENABLED=0 go run $(COMPILE) ./test/suites $(if $(RUN),-run '$(RUN)')
+
+test: ## run the gate: lint, unit tests, feature tests of every promise, crash points; FORCE=1 without the test cache
+	@$(SUITES) gate
+
+test-all: ## run all suites that read a changed file since they passed; FORCE=1 runs all
+	@$(SUITES) all
+
+BASE ?= main
+
+test-changed: ## run the suites that read a file that differs from BASE=main
+	@$(SUITES) -base $(BASE) changed
+
+# test-unit, test-features, test-docs, test-clients, test-durability, test-faults, test-crash, test-attack, test-ui,
+# test-openapi, test-deploy
+test-%: ## run one suite: unit, features, docs, clients, durability, faults, crash, attack, ui, openapi, deploy; RUN=regexp
+	@$(SUITES) $*
 
 deploy: $(HELM) ## install three API pods and three NATS nodes on the local cluster; KUBECONFIG=, IMAGE= and AUTH= for another cluster
 	@HELM=$(HELM) IMAGE=$(if $(filter command line environment,$(origin IMAGE)),$(IMAGE)) deploy/deploy.sh deploy
@@ -95,15 +110,16 @@ $(NATS):
 prometheus: ## fetch prometheus and promtool and print their directory
 	@deploy/prometheus.sh
 
-lint: $(LINT) $(ACTIONLINT) ## check formatting, vet, linters and go.mod
-	$(LINT) run ./...
-	$(LINT) run --build-tags crashpoints ./pkg/... ./test/crash/...
-	cd deploy/local && $(LINT) run --config ../../.golangci.yml ./...
-	cd deploy/image && $(LINT) run --config ../../.golangci.yml ./...
-	cd deploy/release && $(LINT) run --config ../../.golangci.yml ./...
-	cd deploy/vuln && $(LINT) run --config ../../.golangci.yml ./...
-	$(ACTIONLINT) -shellcheck= -pyflakes= # not every machine has shellcheck and pyflakes
+lint: $(LINT) ## check formatting, vet, linters and go.mod
+	GOGC=300 $(LINT) run ./...
 	go mod tidy -diff
+
+MODULE_DIRS = deploy/image deploy/local deploy/release deploy/vuln
+
+lint-modules: $(LINT) $(ACTIONLINT) ## check the modules in deploy, the crash points and the workflows
+	@for dir in $(MODULE_DIRS); do (cd $$dir && set -x && $(LINT) run --config ../../.golangci.yml ./...); done
+	$(LINT) run --build-tags crashpoints ./pkg/crash/... ./test/crash/...
+	$(ACTIONLINT) -shellcheck= -pyflakes= # not every machine has shellcheck and pyflakes
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION) (once per machine)"
@@ -113,16 +129,6 @@ $(LINT):
 $(ACTIONLINT):
 	@echo "building actionlint $(ACTIONLINT_VERSION) (once per machine)"
 	@GOBIN=$(dir $@) go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-
-unit: $(HELM) ## run the tests that need no cluster
-	K8S_CLI_TEST_HELM=$(HELM) go test -race -shuffle=on ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/faults/... ./test/attack ./test/mutate ./test/count ./test/demo ./test/testkit ./test/ui/serve
-	go -C deploy/local test -race ./...
-	go -C deploy/image test -race ./...
-	K8S_CLI_TEST_HELM=$(HELM) go -C deploy/release test ./...
-	go -C deploy/vuln test ./...
-
-features: $(HELM) ## run the feature tests on the local cluster, and start the cluster if necessary; RUN=regexp, RACE=1
-	@HELM=$(HELM) deploy/features.sh $(if $(RUN),-run '$(RUN)') $(if $(RACE),-race)
 
 mutate: ## change the code of PKG=./pkg/queue one token at a time and list the changes that no test detects; N=50, SEED=1, FILES="log.go ev*.go", MIN=90, VERBOSE=1
 	@go run ./test/mutate $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(MIN),-min $(MIN)) $(if $(VERBOSE),-v) $(PKG)
@@ -138,9 +144,6 @@ faults: ## inject faults for a long time and check all guarantees; SCENARIO=, SE
 
 fault-bugs: ## build servers with seeded bugs and check that the fault tests detect each bug
 	@deploy/faults.sh -bugs all $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep)
-
-releases: ## run the previous release next to the current sources on one log, through an upgrade and back
-	@deploy/releases.sh
 
 TAKEN = $(if $(TASKS),-tasks $(TASKS)) $(if $(ROUNDS),-rounds $(ROUNDS))
 
@@ -159,10 +162,7 @@ ui: ## serve the pages from disk at http://127.0.0.1:8081 with the data of a ser
 ui-vendor: ## fetch the pinned files of Preact and htm for the pages from npm, and check their hashes
 	@deploy/ui-vendor.sh
 
-ui-short: ## test the pages in Chromium on a separate cluster with fake nodes: 2,000 tasks, all pages; installs Chromium and npm modules
-	@deploy/ui.sh short
-
-ui-test: ## test the pages with full sizes and print times: 100,000 tasks, 200 changes a second, 1,000,000 lines of a log
+ui-full: ## test the pages with full sizes and print times: 100,000 tasks, 200 changes a second, 1,000,000 lines of a log
 	@deploy/ui.sh full
 
 screenshots: ## write the screenshots of docs/images

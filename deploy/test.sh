@@ -1,77 +1,172 @@
 #!/usr/bin/env bash
-# Runs all checks of CI on separate clusters. `make test` calls this script. The last line
-# of the output says what ran and what was skipped.
+# Runs one step of the gate, or one suite of tests: deploy/test.sh STEP. The program test/suites calls
+# this script for each step, and reads the results; `make test`, `make test-all` and the targets
+# test-NAME call the program. RUN= limits a suite to the tests that match, FORCE=1 ignores the test
+# cache of Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 dir=$PWD/.local/test
-cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance 1 "${@:2}"; }
-fake() { go -C deploy/local run . "$1" --dir "$dir/fake" --instance 2 "${@:2}"; } # for tests with many pods
-step() { printf '\n== %s\n' "$*"; }
-
-if ! command -v gcc >/dev/null && command -v apt-get >/dev/null; then
-  step "Installing gcc for the race detector"
-  apt-get update -qq && apt-get install -y -qq gcc libc6-dev
-fi
-
-step "Lint"
-make --no-print-directory lint
-
-step "Helm"
-K8S_CLI_TEST_HELM=$(make --no-print-directory helm)
-export K8S_CLI_TEST_HELM
-
-step "Prometheus"
-PATH=$(make --no-print-directory prometheus):$PATH
-export PATH
-
-step "Browser"
-deploy/ui.sh install
-
-step "The CLI of NATS"
-nats=$(make --no-print-directory nats)
-PATH=${nats%/*}:$PATH
-
-step "Tools that read the API description"
-deploy/openapi.sh
-
-step "Types of Python"
-mypy=$(deploy/python.sh)
-PATH=$mypy:$PATH
-
-step "A Kubernetes of its own"
-trap 'cluster down; fake down' EXIT # also if a step before the tests fails
-cluster down
-fake down
-cluster up
-
-step "Building with the race detector"
-bin=$dir/race
-mkdir -p "$bin"
-go build -race -o "$bin/" ./cmd/...
-go build -race -tags crashpoints -o "$bin/crashpoints/" ./cmd/k8s-cli-server
-
-step "Tests"
-export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig K8S_CLI_TEST_BIN=$bin
-tests() {
-  go -C deploy/local test -race -json ./... || true
-  go -C deploy/image test -race -json ./... || true
-  go -C deploy/release test -json ./... || true
-  go -C deploy/vuln test -json ./... || true
-  go test -race -shuffle=on -json ./pkg/... ./cmd/... ./test/summary ./test/chart ./test/fences ./test/growth ./test/bench/... ./test/mutate ./test/count ./test/demo ./test/testkit ./test/ui/serve || true
-  go test -race -count=1 -timeout 30m -skip FakePods -json ./test/features || true
-  go test -race -count=1 -timeout 10m -json ./test/durability || true
-  cluster down
-  fake up --nodes kwok
-  K8S_CLI_TEST_FAULTS_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/faults/... || true
-  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 15m -json ./test/crash || true
-  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -run FakePods -json ./test/features || true
-  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -race -count=1 -timeout 10m -json ./test/attack || true
-  K8S_CLI_TEST_UI=short K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -count=1 -timeout 15m -json ./test/ui || true
-  K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig go test -count=1 -timeout 10m -json ./test/openapi || true
-  fake down
-}
+bin=$dir/bin
 code=0
-tests | go run ./test/summary lint || code=1
-trap - EXIT
+
+# plain runs a command with the flags of `make build` and of the local cluster, so that Go compiles
+# each package once for all of them. The tests use the race detector, which needs other flags.
+plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false" "$@"; }
+
+install() { # PROGRAM PACKAGE: install a package of Debian if the program is missing
+  command -v "$1" >/dev/null && return
+  command -v apt-get >/dev/null || { echo "$1 is missing: install the package $2, and run the command again" >&2; exit 1; }
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$2"; } >&2
+}
+
+local_cluster() { plain go -C deploy/local run . "$@"; }
+kubelet() { # start the cluster with a real kubelet, in place of the other one
+  down fake
+  local_cluster up --dir "$dir" --instance 1
+  export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig
+}
+fake() { # start the cluster with fake nodes, for many pods, in place of the other one
+  down kubelet
+  local_cluster up --dir "$dir/fake" --instance 2 --nodes kwok
+  export K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig
+}
+down() { # CLUSTER
+  case $1 in
+    kubelet) [ ! -d "$dir/data" ] || local_cluster down --dir "$dir" --instance 1 ;;
+    fake) [ ! -d "$dir/fake" ] || local_cluster down --dir "$dir/fake" --instance 2 ;;
+  esac
+}
+
+# programs builds both programs, with the race detector and with crash points, which do nothing
+# unless a variable of the environment names one.
+programs() {
+  install gcc gcc
+  mkdir -p "$bin"
+  CGO_ENABLED=1 GOGC=300 go build -race -tags crashpoints -o "$bin/" ./cmd/...
+  export K8S_CLI_TEST_BIN=$bin
+}
+
+helm() { K8S_CLI_TEST_HELM=$(make --no-print-directory helm); export K8S_CLI_TEST_HELM; }
+prometheus() { PATH=$(make --no-print-directory prometheus):$PATH; }
+nats() { PATH=$(dirname "$(make --no-print-directory nats)"):$PATH; }
+mypy() { PATH=$(deploy/python.sh):$PATH; }
+
+# tests runs tests and prints their results as JSON. A failure does not end the script, so that
+# the tests after it run, too.
+tests() {
+  [ -z "${RUN:-}" ] || set -- "$@" -run "$RUN"
+  CGO_ENABLED=1 go test -race -vet=off -json "$@" || code=1
+}
+
+# unit runs tests that need no cluster. Go skips the packages that did not change since they
+# passed.
+unit() {
+  local arguments=()
+  [ -z "${FORCE:-}" ] || arguments=(-count=1 -shuffle=on)
+  tests "${arguments[@]}" "$@"
+}
+
+# The feature tests that belong to other suites.
+docs='^Test(Pages|ExceptionsOfPages|Examples|Demo)$'
+clients='^Test(Python.*|TypeScript.*|GoPrograms|CIScript.*)$'
+charts='^Test(ChartGrantsExactlyTheRightsInUse|DashboardAndAlerts)$'
+
+features() { tests -count=1 -timeout 40m "$@" ./test/features; }
+
+case $1 in
+  lint) plain make --no-print-directory lint ;;
+  programs)
+    programs
+    install chromium chromium
+    install python3 python3
+    ;;
+  cluster) kubelet ;;
+  down)
+    down kubelet
+    down fake
+    ;;
+  gate-unit) unit -short ./pkg/... ./cmd/... ./test/fences ./test/suites ./test/testkit/... ./test/faults/check ;;
+  gate-features)
+    programs
+    kubelet
+    features -run "^($(sed -E '/^(#|$)/d; s/ .*//' test/features/gate.txt | paste -sd '|'))\$"
+    ;;
+  gate-crash)
+    programs
+    kubelet
+    tests -count=1 -short ./test/crash
+    ;;
+
+  unit) unit ./pkg/... ./cmd/... $(go list ./test/... | grep -v -E '/test/(attack|chart|crash|deploy|durability|features|openapi|ui)$') ;;
+  features)
+    helm; prometheus; nats
+    programs
+    kubelet
+    features -skip "FakePods|$docs|$clients|$charts"
+    fake
+    [ -n "${RUN:-}" ] || features -run FakePods
+    ;;
+  docs)
+    helm; nats
+    programs
+    kubelet
+    features -run "$docs"
+    ;;
+  clients)
+    mypy
+    deploy/ui.sh modules
+    install chromium chromium
+    programs
+    kubelet
+    features -run "$clients"
+    ;;
+  durability)
+    programs
+    kubelet
+    tests -count=1 -timeout 20m ./test/durability
+    ;;
+  faults)
+    programs
+    fake
+    K8S_CLI_TEST_FAULTS_KUBECONFIG=$K8S_CLI_TEST_KUBECONFIG tests -count=1 -timeout 40m ./test/faults/...
+    ;;
+  crash)
+    programs
+    fake
+    tests -count=1 -timeout 40m ./test/crash
+    ;;
+  attack)
+    programs
+    fake
+    tests -count=1 -timeout 30m ./test/attack
+    ;;
+  ui)
+    deploy/ui.sh install
+    programs
+    fake
+    K8S_CLI_TEST_UI=short tests -count=1 -timeout 30m ./test/ui
+    ;;
+  openapi)
+    deploy/openapi.sh
+    programs
+    fake
+    tests -count=1 -timeout 20m ./test/openapi
+    ;;
+  deploy)
+    helm; prometheus
+    plain make --no-print-directory lint-modules
+    for module in local image release vuln; do
+      plain go -C "deploy/$module" test -vet=off -json ./... || code=1
+    done
+    unit ./test/chart
+    programs
+    kubelet
+    features -run "$charts"
+    ;;
+  *)
+    echo "deploy/test.sh: no step $1" >&2
+    exit 2
+    ;;
+esac
 exit "$code"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tests the pages in a real browser on a separate cluster with fake nodes, or writes screenshots.
-# `make ui-short`, `make ui-test` and `make screenshots` call this script with short, full or
-# screenshots. With install, the script only installs Chromium, Node and the modules of test/ui; with
-# modules, it installs no Chromium.
+# Tests the pages with full sizes, or writes screenshots, in a real browser on a separate cluster with
+# fake nodes. `make ui-full` and `make screenshots` call this script with full or screenshots. With
+# install, the script only installs Chromium, Node and the modules of test/ui; with modules, it
+# installs no Chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=$1
