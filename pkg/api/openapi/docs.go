@@ -39,6 +39,7 @@ type page struct {
 	Info       struct{ Title, Version, Summary, Description string }
 	Paths      map[string]map[string]json.RawMessage
 	Components struct{ Parameters map[string]parameter }
+	Security   []scheme
 	Operations []operationOfPage `json:"-"`
 }
 
@@ -46,7 +47,11 @@ type operationOfPage struct {
 	Method, Path                      string `json:"-"`
 	OperationID, Summary, Description string
 	Parameters                        []parameter
+	Security                          *[]scheme // nil means that of the description
 }
+
+// A scheme has the names of the security schemes that authenticate a request together.
+type scheme map[string][]string
 
 // Verb returns the method in capital letters.
 func (o operationOfPage) Verb() string { return strings.ToUpper(o.Method) }
@@ -57,10 +62,9 @@ type parameter struct {
 	Required              bool
 }
 
-// renderPage returns the documentation page, which lists all operations without JavaScript.
-// With JavaScript, the viewer replaces the list.
-func renderPage(description []byte) []byte {
-	var p page
+// readPage returns what the plain page shows of a description. The operations are sorted by path
+// and method.
+func readPage(description []byte) (p page) {
 	_ = json.Unmarshal(description, &p) // a test reads the description
 	for path, item := range p.Paths {
 		var shared []parameter
@@ -82,8 +86,14 @@ func renderPage(description []byte) []byte {
 	slices.SortFunc(p.Operations, func(a, b operationOfPage) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 	})
+	return p
+}
+
+// renderPage returns the documentation page, which lists all operations without JavaScript.
+// With JavaScript, the viewer replaces the list.
+func renderPage(description []byte) []byte {
 	var text bytes.Buffer
-	_ = template.Must(template.New("docs").Parse(pageText)).Execute(&text, p) // writing to memory succeeds
+	_ = template.Must(template.New("docs").Parse(pageText)).Execute(&text, readPage(description)) // writing to memory succeeds
 	return text.Bytes()
 }
 

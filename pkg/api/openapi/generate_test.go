@@ -27,6 +27,7 @@ var update = goflag.Bool("update", false, "write openapi.json")
 // TestDescriptionIsUpToDate checks that openapi.json is generated from openapi.yaml, the
 // tables of fields and the reasons of errors.
 func TestDescriptionIsUpToDate(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile("openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -172,6 +173,7 @@ func addExample(body, components map[string]any) {
 // TestDescriptionIsComplete checks what readers and generators need: an id, a tag, a summary
 // and a description of every operation, and an example of every body.
 func TestDescriptionIsComplete(t *testing.T) {
+	t.Parallel()
 	var document struct {
 		Paths      map[string]map[string]json.RawMessage
 		Components struct{ Responses map[string]operation }
@@ -232,6 +234,7 @@ func (o operation) checkExamples(t *testing.T, where string) {
 
 // TestViewerIsPinned checks the hashes of the vendored files.
 func TestViewerIsPinned(t *testing.T) {
+	t.Parallel()
 	sums, err := os.ReadFile("viewer/SHA256SUMS")
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +255,7 @@ func TestViewerIsPinned(t *testing.T) {
 }
 
 func TestDocumentsOfAServer(t *testing.T) {
+	t.Parallel()
 	d := New("v1.2.3", task.Login{By: "oidc", Issuer: "https://login.example.com/"})
 	var document struct {
 		Info       struct{ Version string }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	_ "embed" // for the description
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -25,6 +27,30 @@ const SchemaPath = "/schema/task.json"
 // Description returns the OpenAPI 3.1 description in JSON, without the version and the
 // issuer of a server. The caller must not modify the result.
 func Description() []byte { return description }
+
+// An Operation is an operation of the description.
+type Operation struct {
+	Method, Path string // for example GET and /tasks/{id}
+	// Schemes lists the security schemes, one of which authenticates a request. It is empty if the
+	// operation needs no authentication.
+	Schemes []string
+}
+
+// Operations returns the operations of the description, sorted by path and method.
+func Operations() (all []Operation) {
+	p := readPage(description)
+	for _, o := range p.Operations {
+		found, schemes := Operation{Method: o.Verb(), Path: o.Path}, p.Security
+		if o.Security != nil {
+			schemes = *o.Security
+		}
+		for _, s := range schemes {
+			found.Schemes = slices.AppendSeq(found.Schemes, maps.Keys(s))
+		}
+		all = append(all, found)
+	}
+	return all
+}
 
 // Documents are the descriptions that one server serves.
 type Documents struct {
