@@ -23,48 +23,73 @@ func inPieces(text string, size int) (requests uint64, err error) {
 // TestRequestsInPieces checks that the result does not depend on the pieces in which a
 // request arrives.
 func TestRequestsInPieces(t *testing.T) {
+	t.Parallel()
 	const head = "POST / HTTP/1.1\r\nHost: x\r\n"
 	chunks := func(body string) string { return head + "Transfer-Encoding: chunked\r\n\r\n" + body }
 	longest := head + "X: " + strings.Repeat("x", HeadLimit-len(head)-len("X: \r\n\r\n")) + "\r\n\r\n"
+	check := func(text string, want uint64, wrong error) {
+		t.Helper()
+		for _, size := range []int{1, 2, 3, 7, 64, len(text) + 1} {
+			if got, err := inPieces(text, size); got != want || !errors.Is(err, wrong) {
+				t.Errorf("%.200q, in pieces of %d: request %d, %v, want %d, %v", text, size, got, err, want, wrong)
+			}
+		}
+	}
 	for _, tt := range []struct {
-		name string
 		text string
 		want uint64 // number of the request that contains the next byte
-		err  error
 	}{
-		{"nothing", "", 1, nil},
-		{"empty lines first", "\r\n\r\n" + head, 1, nil},
-		{"a head", head + "\r\n", 2, nil},
-		{"two heads", head + "\r\n" + head + "\r\n", 3, nil},
-		{"a head that is not complete", head + "\r\n" + head, 2, nil},
-		{"a body that is not complete", head + "Content-Length: 2\r\n\r\na", 1, nil},
-		{"a body", head + "Content-Length: 2\r\n\r\nab", 2, nil},
-		{"a body of nothing", head + "Content-Length: 0\r\n\r\n", 2, nil},
-		{"the largest head", longest, 2, nil},
-		{"the largest head twice", longest + longest, 3, nil},
-		{"a larger head", strings.Replace(longest, "X: ", "XX: ", 1), 1, errLongHead},
-		{"no chunks", chunks("0\r\n\r\n"), 2, nil},
-		{"chunks", chunks("1\r\na\r\nA\r\n0123456789\r\n0f\r\n0123456789abcde\r\n0\r\n\r\n"), 2, nil},
-		{"chunks that are not complete", chunks("1\r\na\r\n"), 1, nil},
-		{"an extension", chunks("1;x=\"y\"\r\na\r\n0;z\r\n\r\n"), 2, nil},
-		{"the longest extension", chunks("1;" + strings.Repeat("x", maxChunkLine-len("1;\r\n")) + "\r\na\r\n0\r\n\r\n"), 2, nil},
-		{"a longer extension", chunks("1;" + strings.Repeat("x", maxChunkLine-len("1;\r\n")+1) + "\r\na\r\n0\r\n\r\n"), 1, errChunk},
-		{"the most digits", chunks(strings.Repeat("0", maxSizeDigits-1) + "1\r\na\r\n0\r\n\r\n"), 2, nil},
-		{"more digits", chunks(strings.Repeat("0", maxSizeDigits) + "1\r\na\r\n0\r\n\r\n"), 1, errChunk},
-		{"no digits", chunks("\r\n"), 1, errChunk},
-		{"no digits, and an extension", chunks(";x\r\n"), 1, errChunk},
-		{"a digit that is none", chunks("g\r\n"), 1, errChunk},
-		{"a blank behind the size", chunks("1 ;x\r\n"), 1, errChunk},
-		{"a control character", chunks("1;\x01\r\n"), 1, errChunk},
-		{"more data than the chunk has", chunks("1\r\nab\r\n"), 1, errChunk},
-		{"a trailer", chunks("0\r\nX: y\r\n\r\n"), 1, errTrailer},
-		{"a field without a name", head + ": x\r\n\r\n", 1, errHead},
-		{"a name of one letter", head + "X: y\r\n\r\n", 2, nil},
+		{"", 1},
+		{"\r\n\r\n" + head, 1},
+		{head + "\r\n", 2},
+		{head + "\r\n" + head + "\r\n", 3},
+		{head + "\r\n" + head, 2},
+		{head + "X: y\r\n\r\n", 2},
+		{head + "X-Content-Length: 3\r\nContent-Length-X: 4\r\n\r\n", 2},
+		{head + "Content-Length: 2\r\n\r\na", 1},
+		{head + "Content-Length: 2\r\n\r\nab", 2},
+		{head + "Content-Length: 0\r\n\r\n", 2},
+		{longest, 2},
+		{longest + longest, 3},
+		{chunks("0\r\n\r\n"), 2},
+		{head + "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n", 2},
+		{chunks("1\r\na\r\nA\r\n0123456789\r\n0f\r\n0123456789abcde\r\n0000\r\n\r\n"), 2},
+		{chunks("1\r\na\r\n"), 1},
+		{chunks("1;x=\"y z\";v\r\na\r\n0;z\r\n\r\n"), 2},
+		{chunks("1;" + strings.Repeat("x", maxChunkLine-len("1;\r\n")) + "\r\na\r\n0\r\n\r\n"), 2},
+		{chunks(strings.Repeat("0", maxSizeDigits-1) + "1\r\na\r\n0\r\n\r\n"), 2},
 	} {
-		for _, size := range []int{1, 2, 3, 7, 64, len(tt.text) + 1} {
-			if got, err := inPieces(tt.text, size); got != tt.want || !errors.Is(err, tt.err) {
-				t.Errorf("%s, in pieces of %d: request %d, %v, want %d, %v", tt.name, size, got, err, tt.want, tt.err)
-			}
+		check(tt.text, tt.want, nil)
+	}
+	for wrong, texts := range map[error][]string{
+		errHead: {
+			"nonsense\r\n", "GET /\r\n", "GET / HTTP/x.y\r\n", "GET  / HTTP/1.1\r\n", "GET /a b HTTP/1.1\r\n", "GET / HTTP/1.1\n",
+			head + "X-User : ann\r\n", head + "X: a\r\n b\r\n", head + "X\r\n", head + ": x\r\n", head + "X: a\nY: b\r\n", head + "X: a\rb\r\n",
+		},
+		errVersion: {"GET / HTTP/9.9\r\n", "PRI * HTTP/2.0\r\n"},
+		errHost: {
+			"GET / HTTP/1.1\r\n\r\n", head + "host: x\r\n", "GET / HTTP/1.0\r\nHost: x\r\nHost: x\r\n",
+			"GET / HTTP/1.1\r\nHost: x, y\r\n", "GET / HTTP/1.1\r\nHost: x/y\r\n",
+		},
+		errLength: {head + "Content-Length: many\r\n", head + "Content-Length: +2\r\n", head + "Content-Length: 18446744073709551617\r\n"},
+		errAmbiguousLength: {
+			head + "Content-Length: 60\r\nContent-Length: 0\r\n", head + "Content-Length: 0\r\ncontent-length: 0\r\n",
+			head + "Content-Length: 60\r\nTransfer-Encoding: chunked\r\n", head + "transfer-encoding:chunked\r\nCONTENT-LENGTH:0\r\n",
+			head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", head + "Transfer-Encoding: gzip\r\n",
+			head + "Transfer-Encoding: gzip, chunked\r\n", head + "Transfer-Encoding: identity\r\n",
+			"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n",
+		},
+		errLongHead: {strings.Replace(longest, "X: ", "XX: ", 1)},
+		errChunk: {
+			chunks("2;\nxx\r\na5\r\n0\r\n\r\n"), chunks("2 \nxx\r\n"), chunks("2zz\r\n"), chunks("2 \r\n"), chunks("1 ;x\r\n"), chunks("2\r\n{}\r\n0;\nxx\r\n"),
+			chunks("0x5\r\n"), chunks("+2\r\n"), chunks("\r\n"), chunks(";x\r\n"), chunks("g\r\n"), chunks("ffffffffffffffff\r\n"), chunks("2;a=\x01\r\n"), chunks("2;a\rb\r\n"),
+			chunks("1;" + strings.Repeat("x", maxChunkLine-len("1;\r\n")+1) + "\r\n"), chunks(strings.Repeat("0", maxSizeDigits) + "1\r\n"),
+			chunks("2\r\n{}\n0\r\n"), chunks("2\r\n{}XX0\r\n"), chunks("2\n{}\r\n"), chunks("2\r\n{}\r\n0\n\r\n"), chunks("2\r\n{}\r\n0\r\n\n"),
+		},
+		errTrailer: {chunks("0\r\nX: y\r\n\r\n"), chunks("2\r\n{}\r\n0\r\nX-User: ceo\r\n\r\n")},
+	} {
+		for _, text := range texts {
+			check(text, 1, wrong)
 		}
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"k8s-cli/pkg/api/framing/framingtest"
 )
 
 // pieces is a reader that returns a text in pieces of a fixed size.
@@ -29,43 +30,10 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A said is a connection whose peer has already sent everything.
-type said struct {
-	net.Conn
-	in   io.Reader
-	peer net.Addr
-}
-
-func (s said) Read(p []byte) (int, error)       { return s.in.Read(p) }
-func (s said) Write(p []byte) (int, error)      { return len(p), nil }
-func (s said) Close() error                     { return nil }
-func (s said) LocalAddr() net.Addr              { return s.peer }
-func (s said) RemoteAddr() net.Addr             { return s.peer }
-func (s said) SetDeadline(time.Time) error      { return nil }
-func (s said) SetReadDeadline(time.Time) error  { return nil }
-func (s said) SetWriteDeadline(time.Time) error { return nil }
-
-var heads = []string{
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nX-Groups: a, b\r\nX-Groups: ops\r\nX-Forwarded-For: 10.0.0.1, 127.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Real-IP: 10.0.0.1\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nx-user: root\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User : root\r\nX_User: root\r\n X-User: root\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nConnection: X-User, keep-alive\r\nUpgrade: x\r\nX-User: root\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\nX-User: a\rb\nX-Groups: ops\n\n",
-	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nTransfer-Encoding: chunked\r\nTrailer: X-Groups\r\n\r\n2\r\n{}\r\n0\r\nX-Groups: ops\r\nX-User: root\r\n\r\n",
-	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n",
-	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\nContent-Length: 0\r\n\r\nGET /whoami HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n",
-	"POST /tasks/batch HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /whoami HTTP/1.1\r\nX-User: root\r\n\r\n",
-	"POST /tasks/submit HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nX-User: ann\r\n\r\n{}",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a b\r\n\r\nGET /whoami HTTP/1.1\r\nHost: x\r\nauthorization:  bEARER   x=\t\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer\r\nAuthorization: Bearer roots\r\n\r\n",
-	"GET /whoami HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Basic cm9vdDpyb290\r\n\r\n",
-}
-
 // FuzzFraming checks that fasthttp, behind the framing, reads only requests that a strict
 // parser also reads, complete and in the same order.
 func FuzzFraming(f *testing.F) {
-	for _, head := range heads {
+	for _, head := range framingtest.Heads {
 		f.Add([]byte(head), uint16(1000))
 	}
 	const chunked = "POST /tasks/stop HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -97,8 +65,7 @@ func FuzzFraming(f *testing.F) {
 			},
 			ErrorHandler: func(*fasthttp.RequestCtx, error) {}, StreamRequestBody: true, ReadBufferSize: HeadLimit, Logger: quiet{},
 		}
-		var conn net.Conn = said{in: &pieces{slices.Clone(text), int(size) + 1}, peer: &net.TCPAddr{}}
-		_ = server.ServeConn(NewConn(conn))
+		_ = server.ServeConn(NewConn(framingtest.Conn{Reader: &pieces{slices.Clone(text), int(size) + 1}, Peer: &net.TCPAddr{}}))
 		if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
 			t.Errorf("%q\nis read as %q\nnot as     %q", text, got, want)
 		}
