@@ -89,10 +89,11 @@ func (a *Authenticator) AdminGroups(groups []string) (some []string) {
 	return some
 }
 
-const (
-	lookupTimeout = 5 * time.Second // longest wait for the API server or the issuer to check a token
-	maxTokenBytes = 16 << 10
-)
+const maxTokenBytes = 16 << 10
+
+// lookupTimeout is the longest wait for the API server or the issuer to check a token. Tests
+// wait longer.
+var lookupTimeout = 5 * time.Second
 
 var errNoToken = task.Error(problem.CredentialsMissing, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
 

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/oauth2"
 
@@ -189,14 +190,20 @@ func TestWrongCodesAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited := 0
-	for range 10 * peerBurst {
-		if _, _, err := o.Exchange(t.Context(), netip.MustParseAddr("10.1.2.3"), newFlow(), "x"); errors.Is(err, task.ErrTooMany) {
-			limited++
+	exchange := func(peer netip.Addr, want error) {
+		t.Helper()
+		if _, _, err := o.Exchange(t.Context(), peer, newFlow(), "x"); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", peer, err, want)
 		}
 	}
-	if limited == 0 || asked+limited != 10*peerBurst {
-		t.Errorf("%d requests to the issuer, %d rejected", asked, limited)
+	peer := netip.MustParseAddr("10.1.2.3")
+	exchange(peer, task.ErrUnavailable)
+	for later := time.Now().Add(time.Hour); o.codes.allow(peer, later) == nil; {
+	}
+	exchange(peer, task.ErrTooMany)
+	exchange(netip.MustParseAddr("10.1.2.4"), task.ErrUnavailable)
+	if asked != 2 {
+		t.Errorf("%d requests to the issuer, want 2", asked)
 	}
 }
 

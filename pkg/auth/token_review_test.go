@@ -1,39 +1,45 @@
 package auth
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
 )
 
+// reviews is an API server that answers only TokenReviews.
+type reviews func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)
+
+func (r reviews) Create(_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	status, err := r(review.Spec)
+	return &authenticationv1.TokenReview{Status: status}, err
+}
+
 // reviewer returns a TokenReview whose API server answers by answer, and the number of
 // TokenReviews.
-func reviewer(audience string, answer func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)) (*TokenReview, *int) {
-	k8s, asked := fake.NewClientset(), 0
-	k8s.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+func reviewer(audience string, answer reviews) (*TokenReview, *int) {
+	asked := 0
+	return NewTokenReview(reviews(func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 		asked++
-		create, _ := a.(clienttesting.CreateAction)
-		review, _ := create.GetObject().(*authenticationv1.TokenReview)
-		status, err := answer(review.Spec)
-		return true, &authenticationv1.TokenReview{Status: status}, err
-	})
-	return NewTokenReview(k8s.AuthenticationV1().TokenReviews(), audience), &asked
+		return answer(spec)
+	}), audience), &asked
 }
 
 func yes(name string, audiences ...string) authenticationv1.TokenReviewStatus {
 	return authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: name}, Audiences: audiences}
 }
 
-func TestReview(t *testing.T) {
+func TestReview(t *testing.T) { synctest.Test(t, testReview) }
+
+func testReview(t *testing.T) {
 	away := errors.New("connection refused")
 	r, asked := reviewer("k8s-cli", func(spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 		if len(spec.Audiences) != 1 || spec.Audiences[0] != "k8s-cli" {
@@ -77,7 +83,9 @@ func TestReview(t *testing.T) {
 
 // TestReviewIsNotCachedBeyondTheToken checks that a result is cached for some time, but not
 // after the token expires.
-func TestReviewIsNotCachedBeyondTheToken(t *testing.T) {
+func TestReviewIsNotCachedBeyondTheToken(t *testing.T) { synctest.Test(t, testReviewInCache) }
+
+func testReviewInCache(t *testing.T) {
 	jwt := func(expires time.Time) string {
 		claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, expires.Unix()))
 		return "h." + claims + ".s"
