@@ -58,7 +58,8 @@ type Handler struct {
 	Identify func(c *fiber.Ctx, user, what string) (*Caller, error)
 	Closing  context.Context //nolint:containedctx // ends all sessions
 
-	open openSessions
+	open     openSessions
+	farewell time.Duration // for the last messages of a session that the server ends; 0 means a second
 }
 
 var errOff = task.Error(problem.FeatureDisabled, "sessions in tasks are disabled; the administrator can set --allow-exec (value allowExec of the chart)")

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,6 @@ import (
 
 const (
 	checkPeriod = 30 * time.Second // between two checks of the credentials
-	farewell    = time.Second      // for the last messages of a session that the server ends
 	linger      = 5 * time.Second  // for the client to read the last messages of a session
 )
 
@@ -67,7 +67,7 @@ func (s *session) run(ws *websocket.Conn) {
 		s.receive(toStdin, sizes)
 	}()
 	go s.watch(ctx)
-	abort := context.AfterFunc(ctx, func() { s.conn.Limit(farewell) })
+	abort := context.AfterFunc(ctx, func() { s.conn.Limit(cmp.Or(s.handler.farewell, time.Second)) })
 	if s.work.noInput {
 		_ = stdin.CloseWithError(io.ErrClosedPipe)
 	}

@@ -31,6 +31,8 @@ type fake struct {
 	ended chan struct{} // closed when the task ends
 	check error
 
+	farewell time.Duration
+
 	mu    sync.Mutex
 	lines []string
 }
@@ -79,7 +81,7 @@ func (f *fake) serve(t *testing.T, l Limits) (c *client.Client, address string, 
 	}
 	closing, cancel := context.WithCancel(context.Background())
 	h := &Handler{
-		Pods: f, Limits: l, Closing: closing,
+		Pods: f, Limits: l, Closing: closing, farewell: f.farewell,
 		Slots: slots.NewPool(slots.Kind{Name: "sessions", Units: "open sessions"}, slots.Limit{Total: 8, PerUser: 2}),
 		Owned: func(_ context.Context, user, id string) error {
 			if user != "ann" {
@@ -164,7 +166,7 @@ func TestSessionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fake{exec: wait}
+			f := &fake{exec: wait, farewell: time.Hour}
 			c, _, end := f.serve(t, tt.limits)
 			begun := writerFunc(func([]byte) {
 				if tt.act != nil {
