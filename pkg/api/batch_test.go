@@ -31,6 +31,8 @@ func (f *fake) names() (all []string) {
 }
 
 func TestABatchIsItsTasks(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{})
 	const one, two, wrong = `{"name":"one","run":"true"}`, `{"name":"two","run":"true","resources":{"use_spot":true}}`, `{"name":"x"}`
 	for _, tt := range []struct{ name, kind, body string }{
 		{"an array", "application/json", "[" + one + "," + wrong + ",\n" + two + "]"},
@@ -40,7 +42,6 @@ func TestABatchIsItsTasks(t *testing.T) {
 		{"one a line, as JSON", "application/json", one + "\r\n" + wrong + "\r\n" + two + "\r\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, &fake{})
 			b := s.send("POST", batchPath, tt.body, "Content-Type", tt.kind, "Idempotency-Key", "k").batch(t)
 			if b.Submitted != 2 || b.Failed != 1 || len(b.Results) != 3 {
 				t.Fatalf("%+v", b)
@@ -51,7 +52,7 @@ func TestABatchIsItsTasks(t *testing.T) {
 			if r := b.Results[2]; r.Status != "submitted" || r.Message != "Task submitted successfully with ID: "+r.ID || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "use_spot") {
 				t.Errorf("of the last %+v", r)
 			}
-			for _, c := range s.told() {
+			for _, c := range s.take() {
 				at := map[string]int{"one": 0, "two": 2}[c.Submit.Task.Name]
 				if c.Submit.ID != b.Results[at].ID || c.Submit.User != "ann" || c.Submit.Key != fmt.Sprint("k/", at) {
 					t.Errorf("%s: submission %+v", c.Submit.Task.Name, c.Submit)
@@ -64,6 +65,7 @@ func TestABatchIsItsTasks(t *testing.T) {
 // TestTasksOfABatchHaveTheirOwnKeys checks that an item of a batch may have an idempotency
 // key of its own.
 func TestTasksOfABatchHaveTheirOwnKeys(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	b := s.send("POST", batchPath+"/", `[{"name":"a","run":"true","idempotency_key":"own"},
 		{"name":"b","run":"true"}, {"name":"c","run":"true","idempotency_key":null}, {"name":"d","run":"true","idempotency_key":7},
@@ -87,6 +89,8 @@ func TestTasksOfABatchHaveTheirOwnKeys(t *testing.T) {
 
 // TestBatchesThatAreRefused checks that a batch that cannot be read changes nothing.
 func TestBatchesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{})
 	const one = `{"run":"true"}`
 	for _, tt := range []struct {
 		name, body string
@@ -105,18 +109,18 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"nobody's", one, []string{"X-User", "-"}, 401, "X-User"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, &fake{})
 			s.send("POST", batchPath, tt.body, tt.headers...).wantError(t, tt.code, tt.says)
-			if len(s.told()) > 0 {
-				t.Errorf("commands %v", s.told())
-			}
 		})
+	}
+	if len(s.told()) > 0 {
+		t.Errorf("commands %v", s.told())
 	}
 }
 
 // TestTasksOfABatchThatAreRefused checks that each task gets the same error as a single
 // submission.
 func TestTasksOfABatchThatAreRefused(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	f.verdict = func(c task.Command) (task.Result, error) {
 		switch c.Submit.Task.Name {
@@ -146,6 +150,7 @@ func TestTasksOfABatchThatAreRefused(t *testing.T) {
 }
 
 func TestALargeBatch(t *testing.T) {
+	t.Parallel()
 	const many = windowItems + 1000
 	s := serve(t, &fake{})
 	var body strings.Builder

@@ -9,6 +9,9 @@ import (
 
 // A task with use_spot requires spot machines if the cluster has some, and otherwise has a warning.
 func TestSpotMachinesAreRequiredWhereThereAreSome(t *testing.T) {
+	t.Parallel()
+	var holds func(task.Resources) (bool, bool)
+	known, unknown := serve(t, &fake{holds: func(r task.Resources) (bool, bool) { return holds(r) }}), serve(t, &fake{})
 	spot := func(has, known bool) func(task.Resources) (bool, bool) {
 		return func(r task.Resources) (bool, bool) { return has && r.UseSpot, known }
 	}
@@ -26,12 +29,16 @@ func TestSpotMachinesAreRequiredWhereThereAreSome(t *testing.T) {
 		{"the machines are not known", `"use_spot":true`, spot(false, false), false, "resources.use_spot: not used; this server cannot read the machines of the cluster"},
 		{"nobody knows machines", `"use_spot":true`, nil, false, "this server cannot read the machines"},
 	} {
-		s := serve(t, &fake{holds: tt.holds})
+		s := unknown
+		if tt.holds != nil {
+			s, holds = known, tt.holds
+		}
 		a := s.send("POST", "/tasks/submit", `{"run":"true","resources":{`+tt.resources+`}}`)
-		if a.StatusCode != 200 || len(s.told()) != 1 {
+		told := s.take()
+		if a.StatusCode != 200 || len(told) != 1 {
 			t.Fatalf("%s: %d %s", tt.name, a.StatusCode, a.body)
 		}
-		if submit := s.told()[0].Submit; submit.Spot != tt.spot || submit.Resources().UseSpot != tt.spot {
+		if submit := told[0].Submit; submit.Spot != tt.spot || submit.Resources().UseSpot != tt.spot {
 			t.Errorf("%s: spot machines are required: %t", tt.name, submit.Spot)
 		}
 		if !strings.Contains(a.body, tt.says) || tt.says == "" && strings.Contains(a.body, "warnings") {
@@ -41,6 +48,9 @@ func TestSpotMachinesAreRequiredWhereThereAreSome(t *testing.T) {
 }
 
 func TestTheFirstAlternativeThatFitsIsTaken(t *testing.T) {
+	t.Parallel()
+	var holds func(task.Resources) (bool, bool)
+	known, unknown := serve(t, &fake{holds: func(r task.Resources) (bool, bool) { return holds(r) }}), serve(t, &fake{})
 	only := func(cpus string) func(task.Resources) (bool, bool) {
 		return func(r task.Resources) (can, known bool) { return r.CPUs == cpus, true }
 	}
@@ -60,12 +70,16 @@ func TestTheFirstAlternativeThatFitsIsTaken(t *testing.T) {
 		{"nobody knows nodes", three, nil, 0, "python:3.13-slim", "this server cannot read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, &fake{holds: tt.holds})
+			s := unknown
+			if tt.holds != nil {
+				s, holds = known, tt.holds
+			}
 			a := s.send("POST", "/tasks/submit", `{"run":"true","resources":{`+tt.resources+`}}`)
-			if a.StatusCode != 200 || len(s.told()) != 1 {
+			told := s.take()
+			if a.StatusCode != 200 || len(told) != 1 {
 				t.Fatalf("%d %s", a.StatusCode, a.body)
 			}
-			submit := s.told()[0].Submit
+			submit := told[0].Submit
 			if submit.Choice != tt.choice || submit.Image != tt.image {
 				t.Errorf("choice %d with image %s, want %d with %s", submit.Choice, submit.Image, tt.choice, tt.image)
 			}

@@ -12,6 +12,7 @@ import (
 // TestUnwantedBodiesAreNotAskedFor checks that a request is rejected before its body is
 // sent.
 func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	const huge, ann = 99999999999999, "X-User: ann\r\n"
 	upload := "PUT /uploads/" + sumOf("x")
@@ -50,14 +51,17 @@ func TestUnwantedBodiesAreNotAskedFor(t *testing.T) {
 // TestWantedBodiesAreAskedFor checks that the server requests a body with "100 Continue",
 // whatever its length and encoding.
 func TestWantedBodiesAreAskedFor(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	content := noise(300 << 10)
 	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(content), content)
-	for name, tt := range map[string]struct{ end, body string }{
-		"with a length": {fmt.Sprintf("Content-Length: %d\r\n", len(content)), content},
-		"in chunks":     {"Transfer-Encoding: chunked\r\n", chunks},
+	upload := "PUT /uploads/" + sumOf(content)
+	for name, tt := range map[string]struct{ route, end, body string }{
+		"with a length": {upload, fmt.Sprintf("Content-Length: %d\r\n", len(content)), content},
+		"in chunks":     {upload, "Transfer-Encoding: chunked\r\n", chunks},
+		"a small task":  {"POST /tasks/submit", "Content-Length: 14\r\n", `{"run":"true"}`},
 	} {
-		head := "PUT /uploads/" + sumOf(content) + " HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nExpect: 100-continue\r\n" + tt.end + "\r\n"
+		head := tt.route + " HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nExpect: 100-continue\r\n" + tt.end + "\r\n"
 		got := s.raw(head, tt.body, head, tt.body)
 		if got[0].StatusCode != 100 || got[1].StatusCode != 200 || got[2].StatusCode != 100 || got[3].StatusCode != 200 {
 			t.Errorf("%s: %d, %d %s, %d, %d %s", name, got[0].StatusCode, got[1].StatusCode, got[1].body, got[2].StatusCode, got[3].StatusCode, got[3].body)

@@ -141,6 +141,8 @@ func (f fakeEvents) Subscribe(_ context.Context, q task.EventQuery) (task.Subscr
 }
 
 func (f fakeEvents) Last(context.Context, task.EventQuery) (task.Event, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(f.events) == 0 {
 		return task.Event{}, nil
 	}

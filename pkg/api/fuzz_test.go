@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/api/framing"
+	"k8s-cli/pkg/api/framing/framingtest"
 	"k8s-cli/pkg/task"
 )
 
@@ -51,43 +52,10 @@ func watched(w *witness) *Server {
 	return f.newServer(Config{Auth: w})
 }
 
-// A said is a connection whose peer has already sent everything.
-type said struct {
-	net.Conn
-	in   io.Reader
-	peer net.Addr
-}
-
-func (s said) Read(p []byte) (int, error)       { return s.in.Read(p) }
-func (s said) Write(p []byte) (int, error)      { return len(p), nil }
-func (s said) Close() error                     { return nil }
-func (s said) LocalAddr() net.Addr              { return s.peer }
-func (s said) RemoteAddr() net.Addr             { return s.peer }
-func (s said) SetDeadline(time.Time) error      { return nil }
-func (s said) SetReadDeadline(time.Time) error  { return nil }
-func (s said) SetWriteDeadline(time.Time) error { return nil }
-
-var heads = []string{
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nX-Groups: a, b\r\nX-Groups: ops\r\nX-Forwarded-For: 10.0.0.1, 127.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Real-IP: 10.0.0.1\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nx-user: root\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nX-User : root\r\nX_User: root\r\n X-User: root\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nConnection: X-User, keep-alive\r\nUpgrade: x\r\nX-User: root\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\nX-User: a\rb\nX-Groups: ops\n\n",
-	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nTransfer-Encoding: chunked\r\nTrailer: X-Groups\r\n\r\n2\r\n{}\r\n0\r\nX-Groups: ops\r\nX-User: root\r\n\r\n",
-	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}GET /whoami HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n",
-	"POST /tasks/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\nContent-Length: 0\r\n\r\nGET /whoami HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n",
-	"POST /tasks/batch HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /whoami HTTP/1.1\r\nX-User: root\r\n\r\n",
-	"POST /tasks/submit HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nX-User: ann\r\n\r\n{}",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a b\r\n\r\nGET /whoami HTTP/1.1\r\nHost: x\r\nauthorization:  bEARER   x=\t\r\n\r\n",
-	"GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer\r\nAuthorization: Bearer roots\r\n\r\n",
-	"GET /whoami HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Basic cm9vdDpyb290\r\n\r\n",
-}
-
 // FuzzCaller checks that the server reads the same credentials as net/http, which parses
 // more strictly, and that the address of the sender is the address of the connection.
 func FuzzCaller(f *testing.F) {
-	for _, head := range heads {
+	for _, head := range framingtest.Heads {
 		f.Add([]byte(head), true)
 		f.Add([]byte(head), false)
 	}
@@ -100,7 +68,7 @@ func FuzzCaller(f *testing.F) {
 		servers[byHeader].app.Handler() // initialises the app
 	}
 	f.Fuzz(func(t *testing.T, text []byte, byHeader bool) {
-		_ = servers[byHeader].app.Server().ServeConn(framing.NewConn(said{in: bytes.NewReader(text), peer: net.TCPAddrFromAddrPort(peer)}))
+		_ = servers[byHeader].app.Server().ServeConn(framing.NewConn(framingtest.Conn{Reader: bytes.NewReader(text), Peer: net.TCPAddrFromAddrPort(peer)}))
 		callers := witnesses[byHeader].saw()
 		in := bufio.NewReader(bytes.NewReader(text))
 		for len(callers) > 0 {
@@ -144,7 +112,7 @@ func callerOf(r *http.Request, byHeader bool, peer netip.Addr) (c task.Credentia
 // FuzzThroughProxy checks that a request through a proxy that sets X-User and X-Groups
 // never has another user or another group.
 func FuzzThroughProxy(f *testing.F) {
-	for _, head := range heads {
+	for _, head := range framingtest.Heads {
 		f.Add([]byte(head))
 	}
 	w := &witness{byHeader: true}

@@ -13,6 +13,7 @@ import (
 
 // The group of a submission is a parameter, and a field of an item of a batch takes precedence.
 func TestGroupsOfSubmissions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	s.send("POST", "/tasks/submit?group=sweep-1", `{"name":"a","run":"true"}`)
 	s.send("POST", "/tasks/submit", `{"name":"b","run":"true"}`)
@@ -34,6 +35,7 @@ func TestGroupsOfSubmissions(t *testing.T) {
 
 // The limits of a group are parameters of a submission, and fields of an item of a batch.
 func TestLimitsOfAGroup(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	s.send("POST", "/tasks/submit?group=g&max_parallel=7&fail_fast=true", `{"name":"a","run":"true"}`)
 	b := s.send("POST", batchPath+"?group=g&max_parallel=2&fail_fast=1", `[{"name":"b","run":"true"}, {"name":"c","run":"true","max_parallel":3},
@@ -64,6 +66,7 @@ func TestLimitsOfAGroup(t *testing.T) {
 }
 
 func TestInvalidGroups(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	for _, path := range []string{"POST /tasks/submit", "POST /tasks/batch", "POST /tasks/stop", "GET /tasks", "GET /events"} {
 		method, path, _ := strings.Cut(path, " ")
@@ -84,6 +87,7 @@ func TestInvalidGroups(t *testing.T) {
 
 // A stop of a group never becomes a stop of all tasks.
 func TestStopOfAGroup(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	s.send("POST", "/tasks/stop?group=g", "")
 	s.send("POST", "/tasks/stop?group=g&all_users=true", "").wantError(t, 422, "group: a group belongs to one user; omit all_users")
@@ -94,6 +98,8 @@ func TestStopOfAGroup(t *testing.T) {
 }
 
 func TestWhoseGroupsAreShown(t *testing.T) {
+	t.Parallel()
+	s := serveWith(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`}}, withAuthenticator)
 	for _, tt := range []struct{ path, token, want string }{
 		{"/groups", "bobs", "groups bob false"},
 		{"/groups?all_users=true", "roots", "groups root true"},
@@ -103,7 +109,7 @@ func TestWhoseGroupsAreShown(t *testing.T) {
 		{"/groups/g?user=ann", "bobs", "user: only administrators"},
 		{"/groups/g?user=%20", "roots", "user: the name is empty"},
 	} {
-		s := serveWith(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`}}, withAuthenticator)
+		s.asked = nil
 		a := s.send("GET", tt.path, "", "Authorization", "Bearer "+tt.token)
 		if a.StatusCode != 200 {
 			if !strings.Contains(a.body, tt.want) {
@@ -118,6 +124,7 @@ func TestWhoseGroupsAreShown(t *testing.T) {
 }
 
 func TestListsOfGroupsHavePages(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`, Next: "7"}})
 	a := s.send("GET", "/groups?limit=2&cursor=9&status=running&name=g", "")
 	if diff := cmp.Diff(task.Query{User: "ann", Name: "g", Phase: task.Running, Limit: 2, Before: 9}, s.query); diff != "" || a.Header.Get(nextHeader) != "7" {

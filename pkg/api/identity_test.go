@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s-cli/pkg/api/openapi"
 	"k8s-cli/pkg/task"
 )
 
@@ -33,19 +35,25 @@ func (fakeAuthenticator) Identify(_ context.Context, c task.Credentials) (task.I
 
 func withAuthenticator(c *Config) { c.Auth, c.Login = fakeAuthenticator{}, task.Login{By: "token"} }
 
-// ofUsers lists the routes that require authentication.
-var ofUsers = []string{
-	"GET /tasks", "GET /tasks/anns", "GET /tasks/anns/spec", "GET /tasks/anns/logs", "GET /tasks/anns/events", "POST /tasks/anns/stop", "POST /tasks/stop",
-	"POST /tasks/submit", "POST /tasks/batch", "GET /volumes", "GET /volumes/anns", "GET /volumes/anns/events", "DELETE /volumes/anns",
-	"POST /volumes/create", "GET /events", "GET /uploads", "GET /uploads/" + sumOfNothing, "PUT /uploads/" + sumOfNothing, "GET /whoami",
-}
+// ofUsers lists the routes that require the authentication of a user.
+var ofUsers = func() (routes []string) {
+	names := strings.NewReplacer("{id}", "anns", "{group}", "g", "{sum}", sumOfNothing, "{rank}", "0")
+	for _, o := range openapi.Operations() {
+		if slices.Contains(o.Schemes, "user") {
+			routes = append(routes, o.Method+" "+names.Replace(o.Path))
+		}
+	}
+	return routes
+}()
 
 const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-func TestNobodyGetsInWithoutAToken(t *testing.T) {
-	s := serveWith(t, &fake{}, withAuthenticator)
+func TestEveryRouteAuthenticates(t *testing.T) {
+	t.Parallel()
+	byHeader, byToken := serve(t, &fake{}), serveWith(t, &fake{}, withAuthenticator)
 	for _, route := range ofUsers {
 		method, path, _ := strings.Cut(route, " ")
+		byHeader.send(method, path, "", userHeader, "-").wantError(t, 401, "X-User")
 		for _, tt := range []struct {
 			name    string
 			headers []string
@@ -57,18 +65,21 @@ func TestNobodyGetsInWithoutAToken(t *testing.T) {
 			{"another scheme", []string{"Authorization", "Basic bobs"}, 401, `Bearer realm="k8s-cli", error="invalid_token"`},
 			{"a token that nobody can look at", []string{"Authorization", "Bearer later"}, 503, ""},
 		} {
-			got := s.send(method, path, "", tt.headers...)
+			got := byToken.send(method, path, "", tt.headers...)
 			if got.StatusCode != tt.code || got.Header.Get("WWW-Authenticate") != tt.asks {
 				t.Errorf("%s with %s: %d, asks %q, want %d and %q", route, tt.name, got.StatusCode, got.Header.Get("WWW-Authenticate"), tt.code, tt.asks)
 			}
 		}
 	}
-	if len(s.told()) > 0 || len(s.questions()) > 0 {
-		t.Errorf("something came through: %v, %v", s.told(), s.questions())
+	for _, s := range []*served{byHeader, byToken} {
+		if len(s.told())+len(s.questions()) > 0 {
+			t.Errorf("something came through: %v, %v", s.told(), s.questions())
+		}
 	}
 }
 
 func TestTwoTokensAreNone(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withAuthenticator)
 	for _, got := range s.raw("GET /whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bobs\r\nAuthorization: Bearer roots\r\n\r\n") {
 		got.wantError(t, 401, "Authorization")
@@ -79,16 +90,13 @@ func TestTwoTokensAreNone(t *testing.T) {
 // headers say, and that a user reads only the user's own objects. A request of an
 // administrator is handled in the name of the owner.
 func TestWhoseThingsAreAskedFor(t *testing.T) {
-	for _, tt := range []struct{ token, asked string }{
-		{"bobs", "task bob anns"}, {"roots", "task ann anns"},
-	} {
-		s := serveWith(t, &fake{}, withAuthenticator)
-		s.send(http.MethodGet, "/tasks/anns", "", "Authorization", "Bearer "+tt.token, userHeader, "ann")
-		if diff := cmp.Diff([]string{tt.asked}, s.questions()); diff != "" {
-			t.Errorf("with %s (-want +got):\n%s", tt.token, diff)
-		}
-	}
+	t.Parallel()
 	s := serveWith(t, &fake{}, withAuthenticator)
+	s.send(http.MethodGet, "/tasks/anns", "", "Authorization", "Bearer bobs", userHeader, "ann")
+	s.send(http.MethodGet, "/tasks/anns", "", "Authorization", "Bearer roots", userHeader, "ann")
+	if diff := cmp.Diff([]string{"task bob anns", "task ann anns"}, s.questions()); diff != "" {
+		t.Errorf("in whose name tasks are read (-want +got):\n%s", diff)
+	}
 	s.send(http.MethodPost, "/tasks/anns/stop", "", "Authorization", "Bearer roots")
 	s.send(http.MethodPost, "/tasks/anns/stop", "", "Authorization", "Bearer bobs")
 	s.send(http.MethodDelete, "/volumes/anns", "", "Authorization", "Bearer roots")
@@ -108,9 +116,10 @@ func TestWhoseThingsAreAskedFor(t *testing.T) {
 }
 
 func TestAllUsersIsForAdministrators(t *testing.T) {
-	for _, route := range []string{"GET /tasks", "GET /summary", "GET /volumes", "GET /events", "GET /groups", "POST /tasks/stop"} {
+	t.Parallel()
+	s := serveWith(t, &fake{}, withAuthenticator)
+	for _, route := range []string{"GET /tasks", "GET /summary", "GET /volumes", "GET /events", "GET /groups", "GET /usage", "POST /tasks/stop"} {
 		method, path, _ := strings.Cut(route, " ")
-		s := serveWith(t, &fake{}, withAuthenticator)
 		s.send(method, path+"?all_users=true", "", "Authorization", "Bearer bobs").wantError(t, 403, "all_users: only administrators")
 		if got := s.send(method, path+"?all_users=true", "", "Authorization", "Bearer roots"); got.StatusCode != 200 {
 			t.Errorf("%s by an administrator: %d %s", route, got.StatusCode, got.body)
@@ -122,6 +131,7 @@ func TestAllUsersIsForAdministrators(t *testing.T) {
 }
 
 func TestWhoami(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withAuthenticator)
 	got := s.send(http.MethodGet, "/whoami", "", "Authorization", "bearer  bobs ")
 	var who task.Whoami
@@ -141,6 +151,7 @@ func TestWhoami(t *testing.T) {
 }
 
 func TestWhoamiSaysTheLimits(t *testing.T) {
+	t.Parallel()
 	s, _ := limited(t, task.UserLimits{Active: 3, SubmitRate: 2})
 	var who task.Whoami
 	got := s.send(http.MethodGet, "/whoami", "")
@@ -153,6 +164,7 @@ func TestWhoamiSaysTheLimits(t *testing.T) {
 }
 
 func TestWhenToTryAgain(t *testing.T) {
+	t.Parallel()
 	for wait, want := range map[time.Duration]string{0: "1", time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", time.Minute: "60"} {
 		if got := retryAfter(fmt.Errorf("submit: %w", task.ErrLimit(wait, "too many"))); got != want {
 			t.Errorf("after %v: %s, want %s", wait, got, want)

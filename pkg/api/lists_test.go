@@ -14,6 +14,7 @@ import (
 )
 
 func TestPagesHaveATotalAndALink(t *testing.T) {
+	t.Parallel()
 	f := &fake{answer: task.Answer{Body: []byte(`{"tasks":[]}`), ETag: `W/"x"`, Stale: "log; age=3"}, total: 17}
 	s := serve(t, f)
 	got := s.send("GET", "/tasks?limit=5", "")
@@ -39,6 +40,7 @@ func TestPagesHaveATotalAndALink(t *testing.T) {
 
 // TestTheLinkLeadsToTheNextPage checks that the server accepts the link of a page.
 func TestTheLinkLeadsToTheNextPage(t *testing.T) {
+	t.Parallel()
 	f := &fake{answer: task.Answer{Body: []byte(`{}`)}}
 	s := serve(t, f)
 	const first = "/tasks?name_contains=a+b&sort=-name&since=2h&limit=2"
@@ -54,6 +56,7 @@ func TestTheLinkLeadsToTheNextPage(t *testing.T) {
 }
 
 func TestOtherUsersAreForAdministrators(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	s := serveWith(t, f, withAuthenticator)
 	for path, sentence := range map[string]string{
@@ -83,6 +86,7 @@ func TestOtherUsersAreForAdministrators(t *testing.T) {
 }
 
 func TestOverviews(t *testing.T) {
+	t.Parallel()
 	f := &fake{answer: task.Answer{Body: []byte(`{"total":0}`), ETag: `W/"x"`, Stale: "cluster; age=9"}}
 	s := serveWith(t, f, withAuthenticator)
 	for _, tt := range []struct{ path, token, asked string }{

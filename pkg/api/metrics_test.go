@@ -21,6 +21,7 @@ func counting(t *testing.T, f *fake) *served {
 }
 
 func TestRequestsAreCountedByRoute(t *testing.T) {
+	t.Parallel()
 	s := counting(t, &fake{})
 	for range 3 {
 		s.send(http.MethodGet, "/tasks/one", "")
@@ -58,12 +59,14 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 }
 
 func TestMetricsAreElsewhere(t *testing.T) {
+	t.Parallel()
 	serve(t, &fake{}).send(http.MethodGet, "/metrics", "").wantError(t, 404, "no such route")
 }
 
 // TestAudit checks that the audit log has every request that changes something, with the
 // user, the command and the result.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{verdict: func(c task.Command) (task.Result, error) {
 		if c.Stop != nil && c.Stop.ID != "anns" {
 			return task.Result{Rejection: task.RejectedNotFound}, nil

@@ -27,6 +27,7 @@ func notifying(t *testing.T) *served {
 // The parameter of a single task replaces the URL in the task; the parameter of a batch is for
 // the tasks without a URL.
 func TestURLsOfNotifications(t *testing.T) {
+	t.Parallel()
 	s := notifying(t)
 	s.send("POST", "/tasks/submit?notify=https://a.example.com/", `{"name":"a","run":"true"}`)
 	s.send("POST", "/tasks/submit?notify=https://a.example.com/", `{"name":"b","run":"true","event_callback":"https://b.example.com/"}`)
@@ -53,6 +54,7 @@ func TestURLsOfNotifications(t *testing.T) {
 }
 
 func TestURLsThatAreNotAllowed(t *testing.T) {
+	t.Parallel()
 	s, off := notifying(t), serveWith(t, &fake{}, func(c *Config) { c.Policy = policy.Tasks{} })
 	for _, path := range []string{"/tasks/submit", previewPath} {
 		s.send("POST", path, `{"run":"true","event_callback":"https://169.254.169.254/"}`).wantError(t, 422, `event_callback: the host "169.254.169.254" is not allowed on this server; its administrator can add it to --notify-hosts`)
@@ -66,6 +68,7 @@ func TestURLsThatAreNotAllowed(t *testing.T) {
 }
 
 func TestSecretOfNotifications(t *testing.T) {
+	t.Parallel()
 	s := notifying(t)
 	if a := s.send("GET", callback.SecretPath, "", userHeader, "bob"); a.StatusCode != 200 || a.body != `{"secret":"whsec_bob"}` || a.Header.Get("Cache-Control") == "" {
 		t.Errorf("%d %s %v", a.StatusCode, a.body, a.Header)

@@ -53,6 +53,7 @@ func (s *served) outputsOf(id string) string {
 }
 
 func TestOutputsOfATask(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	id := s.submitOutputs()
 	path := "/tasks/" + id + "/outputs/"
@@ -83,6 +84,7 @@ func TestOutputsOfATask(t *testing.T) {
 }
 
 func TestOutputsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	id, other := s.submitOutputs(), s.submitOutputs()
 	plain := s.send(http.MethodPost, "/tasks/submit", `{"run": "true"}`)
@@ -124,6 +126,7 @@ func TestOutputsThatAreRefused(t *testing.T) {
 
 // Without a Content-Length, the limits hold all the same.
 func TestChunkedOutputs(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	id := s.submitOutputs()
 	for rank, tt := range []struct{ size, code int }{{3<<20 + 1, http.StatusRequestEntityTooLarge}, {3 << 20, http.StatusOK}, {2<<20 + 1, http.StatusForbidden}} {
@@ -142,6 +145,7 @@ func TestChunkedOutputs(t *testing.T) {
 }
 
 func TestAServerThatStoresNoOutputs(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*Config){
 		"without a URL": func(c *Config) { c.Uploads.Advertise = "" },
 		"without a key": func(c *Config) { c.Outputs.Tokens = nil },

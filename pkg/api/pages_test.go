@@ -16,6 +16,7 @@ func withPages(c *Config) {
 }
 
 func TestPagesOfTheDashboard(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withPages)
 	page := s.send("GET", "/ui/tasks/a", "", userHeader, "-")
 	policy := page.Header.Get("Content-Security-Policy")
@@ -44,6 +45,7 @@ func TestPagesOfTheDashboard(t *testing.T) {
 }
 
 func TestFrontLeadsBrowsersToThePages(t *testing.T) {
+	t.Parallel()
 	const service = `{"service":"k8s-cli-api","status":"ok"}`
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	s := serveWith(t, &fake{}, withPages)

@@ -12,6 +12,7 @@ import (
 // TestTasksAreHeldToThePolicy checks that every route that accepts a task applies the
 // policy.
 func TestTasksAreHeldToThePolicy(t *testing.T) {
+	t.Parallel()
 	server := func(p policy.Tasks) *served {
 		return serveWith(t, &fake{}, func(c *Config) {
 			c.Policy = p

@@ -10,6 +10,7 @@ import (
 )
 
 func TestADryRunSubmitsNothing(t *testing.T) {
+	t.Parallel()
 	var asked []task.Submit
 	s := serveWith(t, &fake{}, func(c *Config) {
 		c.Sealer = sealFunc(func(s task.Submit) (task.Submit, error) {
@@ -43,6 +44,7 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 }
 
 func TestAPreviewOfATaskFileHasAFindingForEachField(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, func(c *Config) {
 		c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
 	})

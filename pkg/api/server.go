@@ -125,6 +125,7 @@ type Server struct {
 	exec           *streams.Handler
 	closing        context.Context //nolint:containedctx // ends the streams that are open
 	close          context.CancelFunc
+	patience       time.Duration // for requests in progress, after the end of ctx
 }
 
 const (
@@ -142,7 +143,7 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Sessions != nil {
 		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Login: c.Login}
 	}
-	s := &Server{errors: &errorWriter{callers: who, logger: c.Logger}, slots: newSlotPools(c.Slots)}
+	s := &Server{errors: &errorWriter{callers: who, logger: c.Logger}, slots: newSlotPools(c.Slots), patience: shutdownTimeout}
 	s.metricsByRoute.slots = s.slots
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.app = fiber.New(fiber.Config{
@@ -173,7 +174,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		s.close()
-		err := s.app.ShutdownWithTimeout(shutdownTimeout)
+		err := s.app.ShutdownWithTimeout(s.patience)
 		_ = listener.Close() // ShutdownWithTimeout does not close a listener that Listener has not received yet
 		stopped <- err
 	})

@@ -69,6 +69,7 @@ func (s *served) logIn(user string) string {
 }
 
 func TestSessionOfABrowser(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	if got := s.send("GET", "/session", "", userHeader, "-"); got.StatusCode != 200 || got.body != `{"login":{"identified_by":"header","methods":["name"]}}` {
 		t.Errorf("logged out: %d %s", got.StatusCode, got.body)
@@ -98,6 +99,7 @@ func TestSessionOfABrowser(t *testing.T) {
 
 // The audit log has each login and logout of a browser, and each login that failed.
 func TestSessionsInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	cookie := s.logIn("bob")
 	s.send("POST", "/session", `{"token":"x"}`, page("")...).wantError(t, 403, "does not offer this kind of login")
@@ -120,6 +122,7 @@ func TestSessionsInTheAuditLog(t *testing.T) {
 
 // A page of another origin can neither use a session nor begin one.
 func TestSessionsAgainstOtherOrigins(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	cookie := s.logIn("ann")
 	origin := "http://" + s.address
@@ -155,6 +158,7 @@ func TestSessionsAgainstOtherOrigins(t *testing.T) {
 }
 
 func TestCookiesOfSessions(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	anns, bobs := s.logIn("ann"), s.logIn("bob")
 	name, _, _ := strings.Cut(anns, "=")
@@ -184,6 +188,7 @@ func TestCookiesOfSessions(t *testing.T) {
 
 // A login is not decompressed: a small body could become a large one before anybody is identified.
 func TestLoginsAreNotDecompressed(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	var small bytes.Buffer
 	w := gzip.NewWriter(&small)
@@ -197,6 +202,7 @@ func TestLoginsAreNotDecompressed(t *testing.T) {
 // The header of the authentication method counts, and not a session: whoever the header names
 // cannot end the session of another user, nor appear in the audit log for it.
 func TestHeaderAndSession(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	cookie := s.logIn("bob")
 	s.send("DELETE", "/session?all=true", "", page(cookie, userHeader, "ann")[2:]...).wantError(t, 401, "the request has no session")
@@ -210,6 +216,7 @@ func TestHeaderAndSession(t *testing.T) {
 
 // Over HTTPS, only a cookie that no other host of the domain can set counts.
 func TestCookiesOverHTTPS(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, &fake{}, withSessions)
 	request := func(method, cookie, body string) answered {
 		return s.raw(method + " /session HTTP/1.1\r\nHost: x\r\nX-Requested-With: k8s-cli-ui\r\nCookie: " + cookie +
@@ -231,6 +238,7 @@ func itoa(n int) string { raw, _ := json.Marshal(n); return string(raw) }
 
 // The end of a session ends its streams, and no other.
 func TestStreamsEndWithTheirSession(t *testing.T) {
+	t.Parallel()
 	began := make(chan string, 4)
 	f := &fake{tail: func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		_ = w.Flush()
@@ -279,6 +287,7 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 }
 
 func TestServerWithoutSessions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	for _, route := range []string{"GET /session", "POST /session", "DELETE /session", "GET /session/oidc/start", "GET /session/oidc/callback"} {
 		method, path, _ := strings.Cut(route, " ")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAnAtomicBatchIsOneUnit(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	b := s.send("POST", batchPath+"?atomic=true&group=nightly", `[
 		{"name":"third","run":"true","after":["b"],"after_any":["a","lex9x817"]},
@@ -39,6 +40,8 @@ func TestAnAtomicBatchIsOneUnit(t *testing.T) {
 }
 
 func TestAnAtomicBatchWithAnErrorStoresNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{})
 	for _, tt := range []struct {
 		name, body string
 		code       int
@@ -55,19 +58,26 @@ func TestAnAtomicBatchWithAnErrorStoresNothing(t *testing.T) {
 		{"too large", `[` + strings.TrimSuffix(strings.Repeat(`{"run":"`+strings.Repeat("x", 100<<10)+`"},`, 42), ",") + `]`, 413, "must fit one entry of the log"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, &fake{})
 			got := s.send("POST", batchPath+"?atomic=true", tt.body)
-			if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) || len(s.told()) != 0 {
-				t.Errorf("%d %.300s, %d commands; want %d and %s", got.StatusCode, got.body, len(s.told()), tt.code, tt.want)
+			if told := s.take(); got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) || len(told) != 0 {
+				t.Errorf("%d %.300s, %d commands; want %d and %s", got.StatusCode, got.body, len(told), tt.code, tt.want)
 			}
 		})
 	}
-	if got := serve(t, &fake{}).send("POST", batchPath+"?atomic=maybe", "[]"); got.StatusCode != 422 || !strings.Contains(got.body, `atomic: \"maybe\" is neither true nor false`) {
+	if got := s.send("POST", batchPath+"?atomic=maybe", "[]"); got.StatusCode != 422 || !strings.Contains(got.body, `atomic: \"maybe\" is neither true nor false`) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 }
 
 func TestRejectionsOfAnAtomicBatch(t *testing.T) {
+	t.Parallel()
+	var cause task.Result
+	s := serve(t, &fake{verdict: func(c task.Command) (task.Result, error) {
+		if c.Submit.Task.Name == "wrong" {
+			return cause, nil
+		}
+		return task.Result{Rejection: task.RejectedTogether}, nil
+	}})
 	for _, tt := range []struct {
 		name  string
 		cause task.Result
@@ -78,14 +88,8 @@ func TestRejectionsOfAnAtomicBatch(t *testing.T) {
 		{"a used key", task.Result{Rejection: task.RejectedKeyReuse, ID: "old"}, 409, `"detail":"task 2: Idempotency-Key: the key was already used`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &fake{}
-			f.verdict = func(c task.Command) (task.Result, error) {
-				if c.Submit.Task.Name == "wrong" {
-					return tt.cause, nil
-				}
-				return task.Result{Rejection: task.RejectedTogether}, nil
-			}
-			got := serve(t, f).send("POST", batchPath+"?atomic=true", `[{"name":"good","run":"true"},{"name":"wrong","run":"true"}]`)
+			cause = tt.cause
+			got := s.send("POST", batchPath+"?atomic=true", `[{"name":"good","run":"true"},{"name":"wrong","run":"true"}]`)
 			if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) {
 				t.Errorf("%d %s", got.StatusCode, got.body)
 			}
@@ -94,6 +98,7 @@ func TestRejectionsOfAnAtomicBatch(t *testing.T) {
 }
 
 func TestAnAtomicBatchTriesOtherIDs(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	tries := 0
 	f.verdict = func(c task.Command) (task.Result, error) {
@@ -113,6 +118,7 @@ func TestAnAtomicBatchTriesOtherIDs(t *testing.T) {
 }
 
 func TestASubmissionNamesItsPredecessors(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	got := s.send("POST", "/tasks/submit?after=a&after=key/7&after_any=b", `{"run":"true"}`)
 	told := s.told()
@@ -125,6 +131,7 @@ func TestASubmissionNamesItsPredecessors(t *testing.T) {
 }
 
 func TestAnAtomicBatchTakesItsLimitsInOneStep(t *testing.T) {
+	t.Parallel()
 	pipeline := `[{"run":"true"},{"run":"true"}]`
 	for _, tt := range []struct {
 		name   string
@@ -161,6 +168,7 @@ func TestAnAtomicBatchTakesItsLimitsInOneStep(t *testing.T) {
 
 // The tasks of a batch that name a job group know the job group, whose id is that of the first task.
 func TestABatchIsAJobGroup(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
 	const body = `[{"name":"trainer","run":"true","num_nodes":2,"job_group":"rlhf"},{"name":"replay","run":"true","job_group":"rlhf","auxiliary":true,"termination_delay":"1m"}]`
 	b := s.send("POST", batchPath+"?atomic=true", body).batch(t)

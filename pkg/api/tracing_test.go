@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s-cli/pkg/api/framing/framingtest"
 	"k8s-cli/pkg/trace"
 )
 
@@ -26,17 +27,18 @@ func TestSubmissionsAreTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tracer.Close(t.Context()) }()
+	s := serveWith(t, &fake{}, func(c *Config) { c.Trace = tracer })
 	for _, tt := range []struct{ path, body, header, want string }{
 		{"/tasks/submit", `{"run": "true"}`, parent, parent[:36]},
 		{"/tasks/batch", `[{"run": "true"}, {"run": "true"}]`, parent, parent[:36]},
 		{"/tasks/submit", `{"run": "true"}`, strings.TrimSuffix(parent, "1") + "0", ""},
 		{"/tasks/batch", `[{"run": "true"}]`, strings.TrimSuffix(parent, "1") + "0", ""},
 	} {
-		s := serveWith(t, &fake{}, func(c *Config) { c.Trace = tracer })
+		s.logged.Reset()
 		if got := s.send(http.MethodPost, tt.path, tt.body, trace.TraceparentHeader, tt.header); got.StatusCode != 200 {
 			t.Fatalf("%s: %d %s", tt.path, got.StatusCode, got.body)
 		}
-		for _, c := range s.told() {
+		for _, c := range s.take() {
 			got := c.Submit.Trace
 			if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") || got == parent {
 				t.Errorf("%s within %s: the submission has %q", tt.path, tt.header, got)
@@ -61,7 +63,7 @@ func TestTracesCostNothingWhereTheyAreOff(t *testing.T) {
 		fewest := math.Inf(1)
 		for range 200 {
 			fewest = min(fewest, testing.AllocsPerRun(1, func() {
-				_ = s.app.Server().ServeConn(said{in: bytes.NewReader(text), peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}})
+				_ = s.app.Server().ServeConn(framingtest.Conn{Reader: bytes.NewReader(text), Peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}})
 			}))
 		}
 		return fewest

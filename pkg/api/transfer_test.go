@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,11 +9,10 @@ import (
 // TestABatchInChunks checks that the server does not wait for more data after the end of a
 // chunked body.
 func TestABatchInChunks(t *testing.T) {
+	t.Parallel()
 	s := serve(t, &fake{})
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	defer cancel()
 	body := `[{"run":"true"}]` + strings.Repeat(" ", 200<<10)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address+"/tasks/batch", struct{ *strings.Reader }{strings.NewReader(body)})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address+"/tasks/batch", struct{ *strings.Reader }{strings.NewReader(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

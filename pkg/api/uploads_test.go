@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/cache"
@@ -90,7 +91,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	viewer, read := status.NewViewer(log, status.Projection{TaskProjection: store, VolumeProjection: store, UploadProjection: store, OutputProjection: store, ClusterProjection: store}), f.readers()
 	read.Tasks, read.Volumes, read.Uploads, read.Outputs, read.Owners = viewer, viewer, viewer, viewer, viewer
 	server := New(log, read, fakeHealth{f}, config)
-	s.server = server
+	s.server, server.patience = server, time.Hour
 	for _, run := range []func(context.Context) error{
 		func(ctx context.Context) error { return log.Run(ctx, store) },
 		func(ctx context.Context) error { return server.Run(ctx, listener) },
@@ -146,6 +147,7 @@ func submissionBody(sum string) string {
 }
 
 func TestUploadsAreTheirOwners(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	for _, size := range []int{1, 100, 200 << 10, 5 << 20} {
 		content := noise(size)
@@ -172,6 +174,7 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 
 // TestAChunkedUpload checks an upload without a Content-Length.
 func TestAChunkedUpload(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	content := strings.Repeat("x", 300<<10)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.address+"/uploads/"+sumOf(content), struct{ *bytes.Reader }{bytes.NewReader([]byte(content))})
@@ -191,6 +194,7 @@ func TestAChunkedUpload(t *testing.T) {
 }
 
 func TestUploadsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	content := noise(300 << 10)
 	sum := sumOf(content)
@@ -223,6 +227,7 @@ func (a answered) wantOK(t *testing.T) {
 
 // TestFilesOfATask checks that only the pods of a task get its files.
 func TestFilesOfATask(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	content := noise(3 << 20)
 	sum, other := s.upload(content), s.upload("other")
@@ -250,6 +255,7 @@ func TestFilesOfATask(t *testing.T) {
 // TestAServerThatTakesNoFiles checks that a server without an address for pods or without a
 // key rejects uploads and names the missing flag.
 func TestAServerThatTakesNoFiles(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		change func(*Uploads)
 		says   string
@@ -269,6 +275,7 @@ func TestAServerThatTakesNoFiles(t *testing.T) {
 // TestFilesThatWereNotUploaded checks that a submission over HTTP that names local files is
 // rejected.
 func TestFilesThatWereNotUploaded(t *testing.T) {
+	t.Parallel()
 	s, _ := stored(t, nil)
 	for body, says := range map[string]string{
 		`{"run": "x", "workdir": "."}`:                              `workdir: "." is a local directory and must be uploaded first`,

@@ -1,8 +1,11 @@
 package userlimits
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -32,6 +35,29 @@ func TestUsageIsForgotten(t *testing.T) {
 	if err := open.Reserve("ann", ""); err != nil || len(open.users) > 0 {
 		t.Errorf("without limits: %v, %d accounts", err, len(open.users))
 	}
+}
+
+// TestRateIsPerUser checks when a user may submit again, and that other users are not affected.
+func TestRateIsPerUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(task.UserLimits{SubmitRate: 0.01, SubmitBurst: 2}, noUsage{})
+		for n, tt := range []struct{ pause, want time.Duration }{{0, 0}, {0, 0}, {0, 100 * time.Second}, {time.Minute, 40 * time.Second}, {40 * time.Second, 0}, {0, 100 * time.Second}} {
+			time.Sleep(tt.pause)
+			after, err := time.Duration(0), l.Reserve("ann", "")
+			if limit, ok := errors.AsType[interface {
+				error
+				RetryAfter() time.Duration
+			}](err); ok {
+				after = limit.RetryAfter()
+			}
+			if after != tt.want || (err == nil) != (tt.want == 0) {
+				t.Errorf("submission %d: %v, after %s; want after %s", n, err, after, tt.want)
+			}
+		}
+		if err := l.Reserve("bob", ""); err != nil {
+			t.Errorf("another user: %v", err)
+		}
+	})
 }
 
 func TestARateHasABurst(t *testing.T) {
