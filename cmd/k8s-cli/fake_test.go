@@ -22,6 +22,7 @@ import (
 	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/issuer"
 )
 
 // A fakeServer implements the documented API for one script. A task is over as soon as it
@@ -40,12 +41,14 @@ type fakeServer struct {
 	uploads map[string]bool // by user and SHA-256 sum
 	forgot  bool            // the upload of the task "unlucky" was deleted once
 	log     []string        // of uploads; a script can read it as the log of a task
-	issuer  *fakeIssuer
+	issuer  *issuer.Issuer
 	*http.ServeMux
 }
 
-func newFakeServer() *fakeServer {
-	f := &fakeServer{specs: map[string]task.Spec{}, uploads: map[string]bool{}, issuer: newFakeIssuer(), ServeMux: http.NewServeMux()}
+// newFakeServer returns a server whose issuer redirects to elsewhere. The caller closes the
+// issuer.
+func newFakeServer(elsewhere string) *fakeServer {
+	f := &fakeServer{specs: map[string]task.Spec{}, uploads: map[string]bool{}, issuer: newFakeIssuer(elsewhere), ServeMux: http.NewServeMux()}
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
 		"POST /tasks/submit":    f.submit,
 		"POST /tasks/preview":   f.preview,

@@ -1,26 +1,17 @@
 package main
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+	"k8s-cli/test/testkit/issuer"
 )
 
-// A fakeIssuer is an OpenID Connect issuer that logs in every user at once, with the
-// device flow and with the authorization code flow with PKCE. The issuer at /issuer/KIND
-// misbehaves in one way:
+const hostile = "\x1b]0;owned\x07\u009b31m\u202egpj.\u200b"
+
+// newFakeIssuer returns an issuer whose realms misbehave in one way each:
 //
 //	device, code   supports only this flow
 //	no-pkce        supports both flows, but not S256
@@ -28,7 +19,7 @@ import (
 //	audience       returns ID tokens for another client
 //	denied         rejects the login, with characters that control a terminal
 //	mixed-up       names another issuer in its response
-//	moved, token-moved   redirects to another host
+//	moved, token-moved   redirects to elsewhere
 //	phishing       asks for the code on a page over plain HTTP
 //	plain          has a token endpoint over plain HTTP
 //	file           has a login page that is the name of a file
@@ -38,178 +29,72 @@ import (
 //	no-revocation  has no revocation endpoint
 //	stubborn       refuses to revoke a token
 //	plain-revocation  has a revocation endpoint over plain HTTP
-type fakeIssuer struct {
-	key       *ecdsa.PrivateKey
-	keys      *oidctest.Server
-	verifier  *oidc.IDTokenVerifier
-	elsewhere string // URL to which the issuer redirects
-
-	mu     sync.Mutex
-	logins map[string]url.Values // the parameters of each login, by code
-	grants []string              // requested grant types
-	ended  []string              // revoked tokens
-}
-
-func newFakeIssuer() *fakeIssuer {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	return &fakeIssuer{
-		key:    key,
-		keys:   &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "k", Algorithm: oidc.ES256}}},
-		logins: map[string]url.Values{},
-		verifier: oidc.NewVerifier("", &oidc.StaticKeySet{PublicKeys: []crypto.PublicKey{key.Public()}}, &oidc.Config{
-			ClientID: "cli", SupportedSigningAlgs: []string{oidc.ES256}, SkipIssuerCheck: true, SkipExpiryCheck: true,
-		}),
-	}
-}
-
-const hostile = "\x1b]0;owned\x07\u009b31m\u202egpj.\u200b"
-
-func (i *fakeIssuer) serve(mux *http.ServeMux) {
-	mux.HandleFunc("GET /issuer/{kind}/.well-known/openid-configuration", i.discovery)
-	mux.HandleFunc("GET /issuer/{kind}/keys", func(w http.ResponseWriter, r *http.Request) {
-		r.URL.Path = "/keys"
-		i.keys.ServeHTTP(w, r)
+func newFakeIssuer(elsewhere string) *issuer.Issuer {
+	i := issuer.New("cli", issuer.NewKey("k", "ES256"))
+	i.SetBehavior(issuer.Behavior{
+		Before: func(w http.ResponseWriter, r *http.Request) bool { return refuses(w, r, elsewhere) },
+		Edit:   misbehave,
 	})
-	mux.HandleFunc("POST /issuer/{kind}/device", i.device)
-	mux.HandleFunc("GET /issuer/{kind}/authorize", i.authorize)
-	mux.HandleFunc("POST /issuer/{kind}/token", i.token)
-	mux.HandleFunc("POST /issuer/{kind}/revoke", i.revoke)
+	return i
 }
 
-func (i *fakeIssuer) discovery(w http.ResponseWriter, r *http.Request) {
-	kind := r.PathValue("kind")
-	at := issuerURL(r, kind)
-	says := map[string]any{
-		"issuer": at, "token_endpoint": at + "/token", "jwks_uri": at + "/keys", "id_token_signing_alg_values_supported": []string{oidc.ES256},
-		"authorization_endpoint": at + "/authorize", "device_authorization_endpoint": at + "/device", "code_challenge_methods_supported": []string{"S256"},
-		"revocation_endpoint": at + "/revoke",
-	}
-	switch kind {
-	case "device":
-		delete(says, "authorization_endpoint")
-	case "code":
-		delete(says, "device_authorization_endpoint")
-	case "no-pkce":
-		says["code_challenge_methods_supported"] = []string{"plain"}
-	case "no-revocation":
-		delete(says, "revocation_endpoint")
-	case "plain-revocation":
-		says["revocation_endpoint"] = "http://id.example/revoke"
-	case "plain":
-		says["token_endpoint"] = "http://id.example/token"
-	case "file":
-		says["authorization_endpoint"] = "127.0.0.1/x.desktop"
-	case "moved":
-		http.Redirect(w, r, i.elsewhere+r.URL.Path, http.StatusFound)
-		return
-	case "broken":
+// refuses answers the requests that a realm does not answer as an issuer does.
+func refuses(w http.ResponseWriter, r *http.Request, elsewhere string) bool {
+	realm := r.PathValue("realm")
+	switch realm + strings.TrimPrefix(r.URL.Path, "/"+realm) {
+	case "moved/.well-known/openid-configuration":
+		http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusFound)
+	case "broken/.well-known/openid-configuration":
 		http.Error(w, strings.Repeat(hostile, 1000), http.StatusInternalServerError)
-		return
-	}
-	say(w, http.StatusOK, says)
-}
-
-func (i *fakeIssuer) device(w http.ResponseWriter, r *http.Request) {
-	code := map[string]any{"device_code": "d", "user_code": "WDJB-MJHT", "verification_uri": "https://id.example/device", "interval": 1, "expires_in": 600}
-	switch r.PathValue("kind") {
-	case "phishing":
-		code["verification_uri_complete"] = "http://id.example/device?code=WDJB-MJHT"
-	case "impatient":
-		code["interval"] = -1
-	case "escapes":
-		code["user_code"], code["verification_uri"] = hostile, "https://id.example/\u009b\u202e"
-	}
-	say(w, http.StatusOK, code)
-}
-
-// authorize is the page on which the user logs in.
-func (i *fakeIssuer) authorize(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	back, err := url.Parse(q.Get("redirect_uri"))
-	if err != nil || back.Scheme != "http" || back.Hostname() != "127.0.0.1" || q.Get("response_type") != "code" || q.Get("client_id") != "cli" ||
-		q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get("nonce") == "" || q.Get("state") == "" {
-		http.Error(w, "this is no authorization request", http.StatusBadRequest)
-		return
-	}
-	code := rand.Text()
-	i.mu.Lock()
-	i.logins[code] = q
-	i.mu.Unlock()
-	answer := url.Values{"state": {q.Get("state")}, "code": {code}, "iss": {issuerURL(r, r.PathValue("kind"))}}
-	switch r.PathValue("kind") {
-	case "denied":
-		answer.Del("code")
-		answer.Set("error", "access_denied")
-		answer.Set("error_description", hostile)
-	case "mixed-up":
-		answer.Set("iss", "https://id.example")
-	}
-	back.RawQuery = answer.Encode()
-	http.Redirect(w, r, back.String(), http.StatusFound)
-}
-
-func (i *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
-	kind := r.PathValue("kind")
-	if kind == "token-moved" {
-		http.Redirect(w, r, i.elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.grants = append(i.grants, r.FormValue("grant_type"))
-	claims := map[string]any{"iss": issuerURL(r, kind), "sub": "ann", "aud": "cli"}
-	// The first token is already expired when the CLI uses it, so that the CLI must renew
-	// it.
-	end := time.Now()
-	switch r.FormValue("grant_type") {
-	case "authorization_code":
-		login := i.logins[r.FormValue("code")]
-		delete(i.logins, r.FormValue("code"))
-		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-		if login == nil || base64.RawURLEncoding.EncodeToString(sum[:]) != login.Get("code_challenge") || r.FormValue("redirect_uri") != login.Get("redirect_uri") {
-			say(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": "whose code is this?"})
-			return
-		}
-		claims["nonce"] = login.Get("nonce")
-	case "refresh_token":
-		end = end.Add(time.Hour)
-	}
-	switch kind {
-	case "escapes":
-		say(w, http.StatusBadRequest, map[string]string{"error": hostile, "error_description": hostile})
-		return
-	case "nonce":
-		claims["nonce"] = "of another login"
-	case "audience":
-		claims["aud"] = "another client"
-	}
-	claims["exp"] = end.Unix()
-	raw, _ := json.Marshal(claims)
-	id := oidctest.SignIDToken(i.key, "k", oidc.ES256, string(raw))
-	say(w, http.StatusOK, map[string]any{"access_token": "a", "token_type": "bearer", "id_token": id, "refresh_token": "again"})
-}
-
-func (i *fakeIssuer) granted() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return strings.Join(i.grants, " ")
-}
-
-func (i *fakeIssuer) revoke(w http.ResponseWriter, r *http.Request) {
-	if r.PathValue("kind") == "stubborn" {
+	case "token-moved/token":
+		http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
+	case "escapes/token":
+		issuer.Send(w, http.StatusBadRequest, map[string]string{"error": hostile, "error_description": hostile})
+	case "stubborn/revoke":
 		http.Error(w, hostile, http.StatusServiceUnavailable)
-		return
+	default:
+		back, err := url.Parse(r.FormValue("redirect_uri"))
+		if !strings.HasSuffix(r.URL.Path, "/authorize") || err == nil && back.Scheme == "http" && back.Hostname() == "127.0.0.1" {
+			return false
+		}
+		http.Error(w, "the CLI listens on the loopback address only", http.StatusBadRequest)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.ended = append(i.ended, r.FormValue("token")+" of "+r.FormValue("client_id")+", a "+r.FormValue("token_type_hint"))
+	return true
 }
 
-func (i *fakeIssuer) revoked() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return strings.Join(i.ended, " ")
+func misbehave(r *http.Request, at issuer.Endpoint, response map[string]any) {
+	if at == issuer.IDToken && r.FormValue("grant_type") != "refresh_token" {
+		response["exp"] = time.Now().Unix() // the CLI must renew its first token
+	}
+	switch string(at) + " of " + r.PathValue("realm") {
+	case "discovery of device":
+		delete(response, "authorization_endpoint")
+	case "discovery of code":
+		delete(response, "device_authorization_endpoint")
+	case "discovery of no-pkce":
+		response["code_challenge_methods_supported"] = []string{"plain"}
+	case "discovery of no-revocation":
+		delete(response, "revocation_endpoint")
+	case "discovery of plain-revocation":
+		response["revocation_endpoint"] = "http://id.example/revoke"
+	case "discovery of plain":
+		response["token_endpoint"] = "http://id.example/token"
+	case "discovery of file":
+		response["authorization_endpoint"] = "127.0.0.1/x.desktop"
+	case "device of phishing":
+		response["verification_uri_complete"] = "http://id.example/device?code=WDJB-MJHT"
+	case "device of impatient":
+		response["interval"] = -1
+	case "device of escapes":
+		response["user_code"], response["verification_uri"] = hostile, "https://id.example/\u009b\u202e"
+	case "authorize of denied":
+		delete(response, "code")
+		response["error"], response["error_description"] = "access_denied", hostile
+	case "authorize of mixed-up":
+		response["iss"] = "https://id.example"
+	case "id token of nonce":
+		response["nonce"] = "of another login"
+	case "id token of audience":
+		response["aud"] = "another client"
+	}
 }

@@ -21,16 +21,17 @@ import (
 	"k8s-cli/pkg/task/query"
 )
 
-// TestWatchRedrawsInPlace watches tasks that change all the time on a terminal with 10 rows.
+// TestWatchRedrawsInPlace watches tasks that change all the time on a terminal with 10 rows, until
+// the fourth request for the list.
 func TestWatchRedrawsInPlace(t *testing.T) {
 	var tasks []task.Status
 	for n := range 120 {
 		tasks = append(tasks, task.Status{ID: fmt.Sprintf("task%04d", n), CreatedAt: at(n), Phase: task.Running})
 	}
-	var requests, events, largest atomic.Int32
+	var largest atomic.Int32
+	ctx, interrupt := context.WithCancel(t.Context())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /tasks", func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
 		q, err := query.Parse(r.URL.Query())
 		if err != nil {
 			t.Error(err)
@@ -44,30 +45,39 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 			raw, _ := json.Marshal(task.Event{ID: task.EventID{Seq: 2, N: n}, Kind: task.KindTask, TaskID: "task0001", Type: task.EventPhase, Status: "running"})
 			fmt.Fprintf(w, "id: 2.%d\ndata: %s\n\n", n, raw)
 			_ = http.NewResponseController(w).Flush()
-			events.Add(1)
 		}
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
 	var out, talk bytes.Buffer
-	c := client.New(server.URL, "ann")
+	began := time.Now()
+	var requests []time.Time
+	c := client.New(server.URL, "ann").WrapTransport(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/tasks" {
+				if requests = append(requests, time.Now()); len(requests) == 4 {
+					interrupt()
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
 	defer c.Close()
-	ctx, interrupt := context.WithCancel(t.Context())
 	e := &env{
 		Console: console.Console{
 			Out: console.NewOutput(&out), ErrOut: &talk, Style: show.Style{Live: true}, Size: func() (columns, rows int) { return 40, 10 },
 		},
 		interrupts: func(context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 	}
-	const seconds = 2
-	time.AfterFunc(seconds*time.Second, interrupt)
 	err := runLive(t.Context(), e, c, &printer{&e.Console, show.Text}, liveTasks(c, &printer{&e.Console, show.Text}, listing{}))
 	if exitCode(err, true) != exit.Interrupted {
 		t.Errorf("the error is %v", err)
 	}
-	if n := requests.Load(); n < 2 || n > seconds*1000/int32(live.Pause/time.Millisecond)+2 {
-		t.Errorf("%d requests for %d events", n, events.Load())
+	for n := 1; n < len(requests); n++ {
+		if pause := requests[n].Sub(requests[n-1]); pause < live.Pause {
+			t.Errorf("request %d came %s after the one before", n, pause)
+		}
 	}
 	if largest.Load() != 10-live.BesideRows {
 		t.Errorf("a request asked for %d tasks", largest.Load())
@@ -76,8 +86,9 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 	if !strings.HasPrefix(text, "\x1b[?25lTask ID") || !strings.HasSuffix(text, "\n\x1b[?25h") {
 		t.Errorf("the cursor is not hidden, and shown again in a new line: %q", text)
 	}
-	if strings.Count(text, "task0119") > int(requests.Load())+seconds+1 {
-		t.Errorf("%d frames for %d requests", strings.Count(text, "task0119"), requests.Load())
+	// The ages of the tasks are drawn again each second.
+	if frames := strings.Count(text, "task0119"); frames > len(requests)+int(time.Since(began)/time.Second)+1 {
+		t.Errorf("%d frames for %d requests", frames, len(requests))
 	}
 	for line := range strings.Lines(text) {
 		if len(line) > 40+len("\x1b[?25l\x1b[12A\r\x1b[K\r\n\x1b[J") {
@@ -88,6 +99,11 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 		t.Errorf("it lacks the total: %q", text)
 	}
 }
+
+// A roundTrip is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestWatchEndsWithTheStream checks that an error of the server ends the list and shows the
 // cursor again.

@@ -42,10 +42,11 @@ type page struct {
 
 func newPerson(t *testing.T, door string) *person {
 	t.Helper()
-	p := &person{fake: newFakeServer(), pages: make(chan page, 10)}
+	p := &person{pages: make(chan page, 10)}
 	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.elsewhere.Add(1) }))
 	t.Cleanup(thief.Close)
-	p.fake.issuer.elsewhere = thief.URL
+	p.fake = newFakeServer(thief.URL)
+	t.Cleanup(p.fake.issuer.Close)
 	p.server = httptest.NewServer(p.fake)
 	t.Cleanup(p.server.Close)
 	p.env = &env{
@@ -119,7 +120,7 @@ func TestLoginWithTheBrowser(t *testing.T) {
 			if ended != 0 || !p.isLoggedIn(t) || p.out.String() != "✓ Logged in as: ann@example.com\n" || strings.Contains(p.talk.String(), "WDJB") {
 				t.Errorf("exit code %d, output %q, talk %q", ended, p.out.String(), p.talk.String())
 			}
-			if g := p.fake.issuer.granted(); g != "authorization_code refresh_token" {
+			if g := p.fake.issuer.Grants(); g != "authorization_code refresh_token" {
 				t.Errorf("the issuer was asked for %s", g)
 			}
 		})
@@ -240,7 +241,7 @@ func TestLogoutRevokesTheSession(t *testing.T) {
 			if talk := p.talk.String(); code != 0 || p.isLoggedIn(t) || (talk == "") != (warning == "") || !strings.Contains(talk, warning) || strings.ContainsFunc(talk, obeyed) {
 				t.Errorf("exit code %d, output %q, talk %q", code, p.out.String(), talk)
 			}
-			if got := p.fake.issuer.revoked(); (got == "again of cli, a refresh_token") != (warning == "") {
+			if got := p.fake.issuer.Revoked(); (got == "again of cli, a refresh_token") != (warning == "") {
 				t.Errorf("the issuer revoked %q", got)
 			}
 			if p.out.Reset(); p.runs(t, "auth whoami") != 0 || p.out.String() != "Not logged in\n" {

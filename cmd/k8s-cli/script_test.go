@@ -27,7 +27,9 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			server := httptest.NewServer(newFakeServer())
+			fake := newFakeServer("http://elsewhere.example")
+			e.Defer(fake.issuer.Close)
+			server := httptest.NewServer(fake)
 			e.Defer(server.Close)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GORACE", os.Getenv("GORACE"))
