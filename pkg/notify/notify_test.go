@@ -12,13 +12,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -149,26 +149,39 @@ func (m *memory) Store(_ context.Context, c []byte) error {
 	return m.fails
 }
 
-// A receiverServer records the notifications that arrive.
+// A receiverServer records the notifications that arrive at a host.
 type receiverServer struct {
-	*httptest.Server
+	host   string
+	answer func(path string, n int) int // status of the response
 
 	mu       sync.Mutex
 	ids      []string
 	statuses []string // task and status of each notification
 	wrong    []string
-	answer   func(path string, n int) int // status of the response
 	requests int
 }
 
 var testSecret = []byte("the secret of a user")
 
-func newReceiver(t *testing.T, answer func(path string, n int) int) *receiverServer {
-	t.Helper()
-	s := &receiverServer{answer: answer}
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
-	return s
+// newReceiver returns a receiver with the URL https://NAME.example.com.
+func newReceiver(name string, answer func(path string, n int) int) *receiverServer {
+	return &receiverServer{host: name + ".example.com", answer: answer}
+}
+
+func (s *receiverServer) url(path string) string { return "https://" + s.host + path }
+
+// receiverNetwork passes requests to receivers without sockets, so that tests run in a bubble.
+type receiverNetwork []*receiverServer
+
+func (n receiverNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
+	for _, s := range n {
+		if s.host == r.URL.Host {
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Result(), nil
+		}
+	}
+	return nil, errors.New("no such host")
 }
 
 func (s *receiverServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -197,6 +210,7 @@ func (s *receiverServer) got() (statuses []string, requests int) {
 	return slices.Clone(s.statuses), s.requests
 }
 
+// await waits until done returns true, for at most 30 seconds of the clock of the bubble.
 func (s *receiverServer) await(t *testing.T, what string, done func(statuses []string, requests int) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -229,28 +243,20 @@ type leader struct {
 	log  *bytes.Buffer // may be read after stop
 }
 
-func lead(t *testing.T, s *stream, m *memory, tasks callbacks) *leader {
+func lead(t *testing.T, s *stream, m *memory, tasks Tasks, receivers ...*receiverServer) *leader {
 	t.Helper()
-	h, err := callback.ParseHosts([]string{"127.0.0.1:1"})
+	return leadOf(t, s, m, tasks, func(context.Context) bool { return true }, receivers...)
+}
+
+func leadOf(t *testing.T, s *stream, m *memory, tasks Tasks, caughtUp func(context.Context) bool, receivers ...*receiverServer) *leader {
+	t.Helper()
+	hosts, err := callback.ParseHosts([]string{"*.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range tasks {
-		u, err := url.Parse(target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if target == "" {
-			continue
-		}
-		more, err := callback.ParseHosts([]string{u.Host})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h = append(h, more...)
-	}
 	var log bytes.Buffer
-	n := New(s, m, tasks, Config{Hosts: h, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, CaughtUp: func(context.Context) bool { return true }, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	n := New(s, m, tasks, Config{Hosts: hosts, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, CaughtUp: caughtUp, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	n.client.Transport = receiverNetwork(receivers)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()
@@ -276,169 +282,179 @@ func lifeOf(s *stream, user string, ids ...string) (all []string) {
 }
 
 func TestAFailingReceiverGetsEverythingInOrderAndDelaysNoOther(t *testing.T) {
-	down := newReceiver(t, func(_ string, n int) int {
-		if n <= 2 {
-			return http.StatusServiceUnavailable
+	synctest.Test(t, func(t *testing.T) {
+		down := newReceiver("down", func(_ string, n int) int {
+			if n <= 2 {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		})
+		up, dead := newReceiver("up", always(http.StatusOK)), newReceiver("dead", always(http.StatusInternalServerError))
+		tasks := callbacks{"ann-1": down.url("/secret"), "ann-2": down.url("/secret"), "ann-3": up.url(""), "bob-1": up.url(""), "ann-4": "", "ann-5": dead.url("")}
+		s := newStream()
+		l := lead(t, s, &memory{}, tasks, down, up, dead)
+		lifeOf(s, "ann", "ann-4", "ann-5")
+		want := lifeOf(s, "ann", "ann-1", "ann-2")
+		others := lifeOf(s, "ann", "ann-3")
+		up.awaitAll(t, others)
+		if got, _ := down.got(); len(got) > 0 {
+			t.Errorf("the receiver that was down got %q before the other receiver got everything", got)
 		}
-		return http.StatusOK
+		down.awaitAll(t, want)
+		others = append(others, lifeOf(s, "bob", "bob-1")...)
+		up.awaitAll(t, others)
+		if receivers, failing := l.run.Load().count(); receivers != 1 || failing != 1 || l.run.Load().oldest().IsZero() {
+			t.Errorf("%d receivers, %d failing, oldest %s", receivers, failing, l.run.Load().oldest())
+		}
+		l.stop()
+		if !strings.Contains(l.log.String(), "status=503") || strings.Contains(l.log.String(), "secret") {
+			t.Errorf("the log is %s", l.log)
+		}
 	})
-	up, dead := newReceiver(t, always(http.StatusOK)), newReceiver(t, always(http.StatusInternalServerError))
-	tasks := callbacks{"ann-1": down.URL, "ann-2": down.URL, "ann-3": up.URL, "bob-1": up.URL, "ann-4": "", "ann-5": dead.URL}
-	s := newStream()
-	l := lead(t, s, &memory{}, tasks)
-	lifeOf(s, "ann", "ann-4", "ann-5")
-	want := lifeOf(s, "ann", "ann-1", "ann-2")
-	others := lifeOf(s, "ann", "ann-3")
-	up.awaitAll(t, others)
-	if got, _ := down.got(); len(got) > 0 {
-		t.Errorf("the receiver that was down got %q before the other receiver got everything", got)
-	}
-	down.awaitAll(t, want)
-	others = append(others, lifeOf(s, "bob", "bob-1")...)
-	up.awaitAll(t, others)
-	if receivers, failing := l.run.Load().count(); receivers != 1 || failing != 1 || l.run.Load().oldest().IsZero() {
-		t.Errorf("%d receivers, %d failing, oldest %s", receivers, failing, l.run.Load().oldest())
-	}
-	l.stop()
-	if !strings.Contains(l.log.String(), "status=503") || strings.Contains(l.log.String(), down.URL) {
-		t.Errorf("the log is %s", l.log)
-	}
 }
 
 // Whatever a dead leader has stored, its successor sends the rest.
 func TestTheNextLeaderContinues(t *testing.T) {
-	s, m := newStream(), &memory{}
-	open := make(chan struct{})
-	r := newReceiver(t, func(path string, n int) int {
-		if path == "/late" {
-			select {
-			case <-open:
-			default:
-				return http.StatusBadGateway
+	synctest.Test(t, func(t *testing.T) {
+		s, m := newStream(), &memory{}
+		open := make(chan struct{})
+		r := newReceiver("r", func(path string, n int) int {
+			if path == "/late" {
+				select {
+				case <-open:
+				default:
+					return http.StatusBadGateway
+				}
+			}
+			return http.StatusOK
+		})
+		tasks := callbacks{"ann-1": r.url("/now"), "ann-2": r.url("/late")}
+		first := lead(t, s, m, tasks, r)
+		lifeOf(s, "ann", "ann-1", "ann-2")
+		r.await(t, "the first receiver", func(statuses []string, _ int) bool { return len(statuses) == 3 })
+		var p position
+		for p.Events < 6 || len(p.Receivers) != 1 { // until the leader has stored what it did
+			time.Sleep(10 * time.Millisecond)
+			stored, _ := m.Load(t.Context())
+			_ = json.Unmarshal(stored, &p)
+		}
+		stored, _ := m.Load(t.Context())
+		if strings.Contains(string(stored), "late") {
+			t.Errorf("the checkpoint contains a URL: %s", stored)
+		}
+		first.stop()
+		m.stored = stored // the leader died before it stored more
+		close(open)
+		lifeOf(s, "ann", "ann-1")
+		lead(t, s, m, tasks, r)
+		r.await(t, "the rest", func(statuses []string, _ int) bool { return len(statuses) == 9 })
+		statuses, _ := r.got()
+		var late []string
+		for _, status := range statuses {
+			if strings.HasPrefix(status, "ann-2") {
+				late = append(late, status)
 			}
 		}
-		return http.StatusOK
-	})
-	tasks := callbacks{"ann-1": r.URL + "/now", "ann-2": r.URL + "/late"}
-	first := lead(t, s, m, tasks)
-	lifeOf(s, "ann", "ann-1", "ann-2")
-	r.await(t, "the first receiver", func(statuses []string, _ int) bool { return len(statuses) == 3 })
-	var p position
-	for p.Events < 6 || len(p.Receivers) != 1 { // until the leader has stored what it did
-		time.Sleep(10 * time.Millisecond)
-		stored, _ := m.Load(t.Context())
-		_ = json.Unmarshal(stored, &p)
-	}
-	stored, _ := m.Load(t.Context())
-	if strings.Contains(string(stored), "late") {
-		t.Errorf("the checkpoint contains a URL: %s", stored)
-	}
-	first.stop()
-	m.stored = stored // the leader died before it stored more
-	close(open)
-	lifeOf(s, "ann", "ann-1")
-	lead(t, s, m, tasks)
-	r.await(t, "the rest", func(statuses []string, _ int) bool { return len(statuses) == 9 })
-	statuses, _ := r.got()
-	var late []string
-	for _, status := range statuses {
-		if strings.HasPrefix(status, "ann-2") {
-			late = append(late, status)
+		if want := []string{"ann-2 pending", "ann-2 running", "ann-2 completed"}; !slices.Equal(late, want) {
+			t.Errorf("the late receiver got %q", late)
 		}
-	}
-	if want := []string{"ann-2 pending", "ann-2 running", "ann-2 completed"}; !slices.Equal(late, want) {
-		t.Errorf("the late receiver got %q", late)
-	}
+	})
 }
 
 // A user may have more receivers than the server serves at once. Only this user waits for
 // receivers that are away.
 func TestManyReceivers(t *testing.T) {
-	s := newStream()
-	gate := make(chan struct{})
-	r := newReceiver(t, func(path string, _ int) int {
-		if strings.HasPrefix(path, "/away") {
-			select {
-			case <-gate:
-			default:
-				return http.StatusBadGateway
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream()
+		gate := make(chan struct{})
+		r := newReceiver("r", func(path string, _ int) int {
+			if strings.HasPrefix(path, "/away") {
+				select {
+				case <-gate:
+				default:
+					return http.StatusBadGateway
+				}
+			}
+			return http.StatusOK
+		})
+		tasks := callbacks{"bob-1": r.url("/bob")}
+		var want []string
+		for n := range 2 * maxReceiversOfUser {
+			id := fmt.Sprintf("ann-%d", n)
+			tasks[id] = r.url(fmt.Sprintf("/away/%d", n))
+			want = append(want, lifeOf(s, "ann", id)...)
+		}
+		l := lead(t, s, &memory{}, tasks, r)
+		bobs := lifeOf(s, "bob", "bob-1")
+		r.awaitAll(t, bobs)
+		if receivers, _ := l.run.Load().count(); receivers != maxReceiversOfUser {
+			t.Errorf("%d receivers are served at once", receivers)
+		}
+		close(gate)
+		r.await(t, "all of ann", func(statuses []string, _ int) bool { return len(statuses) == len(want)+len(bobs) })
+		got, _ := r.got()
+		for n := range 2 * maxReceiversOfUser {
+			id := fmt.Sprintf("ann-%d", n)
+			own := slices.DeleteFunc(slices.Clone(got), func(s string) bool { return !strings.HasPrefix(s, id+" ") })
+			if len(own) != 3 || own[0] != id+" pending" || own[1] != id+" running" || own[2] != id+" completed" {
+				t.Errorf("%s: %q", id, own)
 			}
 		}
-		return http.StatusOK
 	})
-	tasks := callbacks{"bob-1": r.URL + "/bob"}
-	var want []string
-	for n := range 2 * maxReceiversOfUser {
-		id := fmt.Sprintf("ann-%d", n)
-		tasks[id] = fmt.Sprintf("%s/away/%d", r.URL, n)
-		want = append(want, lifeOf(s, "ann", id)...)
-	}
-	l := lead(t, s, &memory{}, tasks)
-	bobs := lifeOf(s, "bob", "bob-1")
-	r.awaitAll(t, bobs)
-	if receivers, _ := l.run.Load().count(); receivers != maxReceiversOfUser {
-		t.Errorf("%d receivers are served at once", receivers)
-	}
-	close(gate)
-	r.await(t, "all of ann", func(statuses []string, _ int) bool { return len(statuses) == len(want)+len(bobs) })
-	got, _ := r.got()
-	for n := range 2 * maxReceiversOfUser {
-		id := fmt.Sprintf("ann-%d", n)
-		own := slices.DeleteFunc(slices.Clone(got), func(s string) bool { return !strings.HasPrefix(s, id+" ") })
-		if len(own) != 3 || own[0] != id+" pending" || own[1] != id+" running" || own[2] != id+" completed" {
-			t.Errorf("%s: %q", id, own)
-		}
-	}
 }
 
 func TestAReceiverMayBeGone(t *testing.T) {
-	s := newStream()
-	r := newReceiver(t, func(path string, _ int) int {
-		if path == "/gone" {
-			return http.StatusGone
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream()
+		r := newReceiver("r", func(path string, _ int) int {
+			if path == "/gone" {
+				return http.StatusGone
+			}
+			return http.StatusOK
+		})
+		tasks := callbacks{"ann-1": r.url("/gone"), "ann-2": r.url("")}
+		l := lead(t, s, &memory{}, tasks, r)
+		lifeOf(s, "ann", "ann-1")
+		want := lifeOf(s, "ann", "ann-2")
+		r.awaitAll(t, want)
+		for receivers := 1; l.counters.gone.Load() == 0 || receivers > 0; receivers, _ = l.run.Load().count() {
+			time.Sleep(time.Millisecond)
 		}
-		return http.StatusOK
+		if _, requests := r.got(); requests != 1+3 {
+			t.Errorf("%d requests", requests)
+		}
 	})
-	tasks := callbacks{"ann-1": r.URL + "/gone", "ann-2": r.URL}
-	l := lead(t, s, &memory{}, tasks)
-	lifeOf(s, "ann", "ann-1")
-	want := lifeOf(s, "ann", "ann-2")
-	r.awaitAll(t, want)
-	for receivers := 1; l.counters.gone.Load() == 0 || receivers > 0; receivers, _ = l.run.Load().count() {
-		time.Sleep(time.Millisecond)
-	}
-	if _, requests := r.got(); requests != 1+3 {
-		t.Errorf("%d requests", requests)
-	}
 }
 
 // An event that expired before its receiver came back is not sent, and the next one is.
 func TestNotificationsExpire(t *testing.T) {
-	s := newStream()
-	down := true
-	r := newReceiver(t, func(string, int) int {
-		if down {
-			return http.StatusNotFound
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream()
+		down := true
+		r := newReceiver("r", func(string, int) int {
+			if down {
+				return http.StatusNotFound
+			}
+			return http.StatusOK
+		})
+		s.add("ann", "ann-1", "pending", time.Now().Add(-2*time.Hour))
+		l := lead(t, s, &memory{}, callbacks{"ann-1": r.url("")}, r)
+		for l.counters.expired.Load() == 0 {
+			time.Sleep(time.Millisecond)
 		}
-		return http.StatusOK
+		s.add("ann", "ann-1", "running", time.Now())
+		s.add("ann", "ann-1", "failed", time.Now())
+		s.add("ann", "ann-1", "completed", time.Now())
+		r.await(t, "a failed attempt", func(_ []string, n int) bool { return n >= 2 })
+		s.expireBefore(4)
+		r.mu.Lock()
+		down = false
+		r.mu.Unlock()
+		r.awaitAll(t, []string{"ann-1 running", "ann-1 completed"})
+		if n := l.counters.expired.Load(); n != 2 {
+			t.Errorf("%d expired", n)
+		}
 	})
-	s.add("ann", "ann-1", "pending", time.Now().Add(-2*time.Hour))
-	l := lead(t, s, &memory{}, callbacks{"ann-1": r.URL})
-	for l.counters.expired.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	s.add("ann", "ann-1", "running", time.Now())
-	s.add("ann", "ann-1", "failed", time.Now())
-	s.add("ann", "ann-1", "completed", time.Now())
-	r.await(t, "a failed attempt", func(_ []string, n int) bool { return n >= 2 })
-	s.expireBefore(4)
-	r.mu.Lock()
-	down = false
-	r.mu.Unlock()
-	r.awaitAll(t, []string{"ann-1 running", "ann-1 completed"})
-	if n := l.counters.expired.Load(); n != 2 {
-		t.Errorf("%d expired", n)
-	}
 }
 
 // Without a checkpoint that belongs to the stream, a leader sends more rather than less.
@@ -468,35 +484,41 @@ func TestPositionOfAnotherStream(t *testing.T) {
 
 // A leader whose checkpoint another leader has replaced begins again from that checkpoint.
 func TestTwoLeaders(t *testing.T) {
-	s, m := newStream(), &memory{fails: errors.New("conflict")}
-	r := newReceiver(t, always(http.StatusOK))
-	l := lead(t, s, m, callbacks{"ann-1": r.URL})
-	s.add("ann", "ann-1", "pending", time.Now())
-	r.await(t, "the notification again", func(statuses []string, _ int) bool { return len(statuses) == 2 && statuses[0] == statuses[1] })
-	l.stop()
-	if !strings.Contains(l.log.String(), "conflict") {
-		t.Errorf("the log is %s", l.log)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, m := newStream(), &memory{fails: errors.New("conflict")}
+		r := newReceiver("r", always(http.StatusOK))
+		l := lead(t, s, m, callbacks{"ann-1": r.url("")}, r)
+		s.add("ann", "ann-1", "pending", time.Now())
+		r.await(t, "the notification again", func(statuses []string, _ int) bool { return len(statuses) == 2 && statuses[0] == statuses[1] })
+		l.stop()
+		if !strings.Contains(l.log.String(), "conflict") {
+			t.Errorf("the log is %s", l.log)
+		}
+	})
 }
 
 func TestRedirectsAreFailures(t *testing.T) {
-	s := newStream()
-	r := newReceiver(t, func(path string, n int) int {
-		if n == 1 {
-			return http.StatusTemporaryRedirect
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream()
+		r := newReceiver("r", func(path string, n int) int {
+			if n == 1 {
+				return http.StatusTemporaryRedirect
+			}
+			return http.StatusOK
+		})
+		lead(t, s, &memory{}, callbacks{"ann-1": r.url("")}, r)
+		s.add("ann", "ann-1", "pending", time.Now())
+		r.awaitAll(t, []string{"ann-1 pending"})
+		if _, requests := r.got(); requests != 2 {
+			t.Errorf("%d requests", requests)
 		}
-		return http.StatusOK
 	})
-	lead(t, s, &memory{}, callbacks{"ann-1": r.URL})
-	s.add("ann", "ann-1", "pending", time.Now())
-	r.awaitAll(t, []string{"ann-1 pending"})
-	if _, requests := r.got(); requests != 2 {
-		t.Errorf("%d requests", requests)
-	}
 }
 
 func TestTheClientConnectsOnlyToAllowedAddresses(t *testing.T) {
-	r := newReceiver(t, always(http.StatusOK))
+	requests := 0
+	r := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+	defer r.Close()
 	t.Setenv("HTTP_PROXY", r.URL)
 	var asked string
 	client := newClient(func(host, port string, to netip.Addr) error {
@@ -512,7 +534,7 @@ func TestTheClientConnectsOnlyToAllowedAddresses(t *testing.T) {
 	if !strings.Contains(err.Error(), "not this address") || !strings.HasPrefix(asked, "localhost ") {
 		t.Errorf("%v, asked for %q", err, asked)
 	}
-	if _, requests := r.got(); requests > 0 {
+	if requests > 0 {
 		t.Error("the request arrived")
 	}
 }
@@ -533,23 +555,11 @@ func (l *laggingStore) TaskView(id string) task.View {
 
 // The first events that a new leader sees may be of tasks that this pod has yet to learn of.
 func TestEventsOfTasksThatAreNotKnownYet(t *testing.T) {
-	s, r := newStream(), newReceiver(t, always(http.StatusOK))
-	want := lifeOf(s, "ann", "ann-1")
-	hosts, err := callback.ParseHosts([]string{strings.TrimPrefix(r.URL, "http://")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := &laggingStore{callbacks: callbacks{"ann-1": r.URL}}
-	n := New(s, &memory{}, store, Config{
-		Hosts: hosts, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, Logger: slog.New(slog.DiscardHandler),
-		CaughtUp: func(context.Context) bool { return store.calls.Add(1) == 2 },
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newStream(), newReceiver("r", always(http.StatusOK))
+		want := lifeOf(s, "ann", "ann-1")
+		store := &laggingStore{callbacks: callbacks{"ann-1": r.url("")}}
+		leadOf(t, s, &memory{}, store, func(context.Context) bool { return store.calls.Add(1) == 2 }, r)
+		r.awaitAll(t, want)
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(ctx) }()
-	r.awaitAll(t, want)
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Run ended with %v", err)
-	}
 }
