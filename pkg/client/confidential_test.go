@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"k8s-cli/pkg/task"
 )
@@ -102,6 +103,28 @@ func TestNoTokenOverPlainHTTP(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// inMemory returns a client of handle without a socket, so that the client runs in a bubble. A
+// connection that handle breaks has transferred what handle has flushed.
+func inMemory(handle http.HandlerFunc) *Client {
+	return New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			w, broken := httptest.NewRecorder(), false
+			func() {
+				defer func() { broken = recover() != nil }()
+				handle(w, r)
+			}()
+			if broken && !w.Flushed {
+				return nil, io.EOF
+			}
+			response := w.Result()
+			if broken {
+				response.Body = io.NopCloser(io.MultiReader(response.Body, iotest.ErrReader(io.ErrUnexpectedEOF)))
+			}
+			return response, nil
+		})
+	})
+}
 
 func answer(code int, body string) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -92,63 +93,67 @@ func TestALogThatBreaksIsReadOn(t *testing.T) {
 		stamps bool
 	}{{1, false}, {1, true}, {3, false}, {3, true}} {
 		t.Run(fmt.Sprintf("%d nodes, times %t", tt.nodes, tt.stamps), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(1, uint64(tt.nodes)))
-			log, asked := someLog(random, tt.nodes, 60), 0
-			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				asked++
-				if asked%3 == 2 {
-					w.WriteHeader(http.StatusServiceUnavailable)
-					return
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, uint64(tt.nodes)))
+				log, asked := someLog(random, tt.nodes, 60), 0
+				c := inMemory(func(w http.ResponseWriter, r *http.Request) {
+					asked++
+					if asked%3 == 2 {
+						w.WriteHeader(http.StatusServiceUnavailable)
+						return
+					}
+					w.Header().Set("X-Log-Resumable", "true")
+					var all bytes.Buffer
+					sends(t, &all, r, log, tt.nodes)
+					if asked > 8 {
+						_, _ = w.Write(all.Bytes())
+						return
+					}
+					_, _ = w.Write(all.Bytes()[:random.IntN(all.Len())])
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				})
+				var got bytes.Buffer
+				if err := c.Logs(t.Context(), "abc", LogOptions{Timestamps: tt.stamps}, &got); err != nil {
+					t.Fatal(err)
 				}
-				w.Header().Set("X-Log-Resumable", "true")
-				var all bytes.Buffer
-				sends(t, &all, r, log, tt.nodes)
-				if asked > 8 {
-					_, _ = w.Write(all.Bytes())
-					return
+				if want := plain(log, tt.nodes, tt.stamps); byNode(got.String()) != byNode(want) {
+					t.Errorf("after %d connections %d bytes came, want %d", asked, got.Len(), len(want))
 				}
-				_, _ = w.Write(all.Bytes()[:random.IntN(all.Len())])
-				_ = http.NewResponseController(w).Flush()
-				panic(http.ErrAbortHandler)
 			})
-			var got bytes.Buffer
-			if err := c.Logs(t.Context(), "abc", LogOptions{Timestamps: tt.stamps}, &got); err != nil {
-				t.Fatal(err)
-			}
-			if want := plain(log, tt.nodes, tt.stamps); byNode(got.String()) != byNode(want) {
-				t.Errorf("after %d connections %d bytes came, want %d", asked, got.Len(), len(want))
-			}
 		})
 	}
 }
 
 func TestALogThatCannotBeReadOn(t *testing.T) {
-	breaks := func(code int) func(http.ResponseWriter, *http.Request) {
-		asked := false
-		return func(w http.ResponseWriter, _ *http.Request) {
-			if asked {
-				w.WriteHeader(code)
-				_, _ = io.WriteString(w, `{"detail": "Task abc not found"}`)
-				return
+	synctest.Test(t, func(t *testing.T) {
+		breaks := func(code int) func(http.ResponseWriter, *http.Request) {
+			asked := false
+			return func(w http.ResponseWriter, _ *http.Request) {
+				if asked {
+					w.WriteHeader(code)
+					_, _ = io.WriteString(w, `{"detail": "Task abc not found"}`)
+					return
+				}
+				asked = true
+				w.Header().Set("X-Log-Resumable", "true")
+				_, _ = io.WriteString(w, "2026-01-02T03:04:05Z one\n2026-01-02T03:0")
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
 			}
-			asked = true
-			w.Header().Set("X-Log-Resumable", "true")
-			_, _ = io.WriteString(w, "2026-01-02T03:04:05Z one\n2026-01-02T03:0")
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler)
 		}
-	}
-	for _, tt := range []struct {
-		code int
-		want error
-	}{{http.StatusNotFound, task.ErrNotFound}, {http.StatusServiceUnavailable, ErrBrokenLog}} {
-		c := serve(t, breaks(tt.code))
-		c.timeout = time.Millisecond
-		var got bytes.Buffer
-		if err := c.Logs(t.Context(), "abc", LogOptions{}, &got); !errors.Is(err, tt.want) || got.String() != "one\n" {
-			t.Errorf("%d: %q, %v", tt.code, got.String(), err)
+		for _, tt := range []struct {
+			code int
+			want error
+		}{{http.StatusNotFound, task.ErrNotFound}, {http.StatusServiceUnavailable, ErrBrokenLog}} {
+			c := inMemory(breaks(tt.code))
+			c.timeout = time.Millisecond
+			var got bytes.Buffer
+			if err := c.Logs(t.Context(), "abc", LogOptions{}, &got); !errors.Is(err, tt.want) || got.String() != "one\n" {
+				t.Errorf("%d: %q, %v", tt.code, got.String(), err)
+			}
 		}
-	}
+	})
 }
 
 func TestALineWithoutItsTimeIsAnError(t *testing.T) {
