@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -338,11 +337,10 @@ func TestThereAreNeverMoreJobsThanTheLimit(t *testing.T) {
 // finishUntil ends all existing Jobs repeatedly, until a task is over.
 func (w *testCluster) finishUntil(id string) {
 	w.t.Helper()
-	late := time.After(testTimeout)
-	for {
-		v, changed := w.store.WatchTask(id)
+	w.awaitStore("end of task "+id, func() (string, bool) {
+		v := w.store.TaskView(id)
 		if v.Phase.Over() {
-			return
+			return "", true
 		}
 		for name, job := range w.jobsByName() {
 			if len(job.Status.Conditions) > 0 {
@@ -354,11 +352,6 @@ func (w *testCluster) finishUntil(id string) {
 				w.t.Fatalf("end job %s: %v", name, err)
 			}
 		}
-		select {
-		case <-changed:
-		case <-w.awaitFact: // a fact about another task
-		case <-late:
-			w.t.Fatalf("task %s has not ended: %+v", id, v)
-		}
-	}
+		return fmt.Sprintf("%+v", v), false
+	})
 }

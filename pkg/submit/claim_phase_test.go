@@ -3,7 +3,6 @@ package submit
 import (
 	"errors"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,21 +13,12 @@ import (
 // phaseOf waits until the volume's claim has the phase want in the store; "" means no claim.
 func (w *testCluster) phaseOf(want string) {
 	w.t.Helper()
-	late := time.After(testTimeout)
-	for {
-		phase := ""
+	w.awaitStore("claim of phase "+want, func() (phase string, ok bool) {
 		if claim := w.store.VolumeView("v").Claim; claim != nil {
 			phase = claim.Phase
 		}
-		if phase == want {
-			return
-		}
-		select {
-		case <-w.awaitFact:
-		case <-late:
-			w.t.Fatalf("the claim is %q, want %q", phase, want)
-		}
-	}
+		return phase, phase == want
+	})
 }
 
 func (w *testCluster) setPhase(p corev1.PersistentVolumeClaimPhase) {

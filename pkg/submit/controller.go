@@ -134,6 +134,7 @@ type Controller struct {
 	waits          waitTimers
 	runs           runTimer
 	archiveWaits   archiveTimers
+	now            func() time.Time // of read points
 
 	queue atomic.Pointer[queue] // nil while Run does not run
 }
@@ -156,6 +157,7 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, log 
 		config:     c,
 		deletions:  pendingDeletions{firstRetry: firstRetry},
 		window:     windowOf(c.Workers),
+		now:        time.Now,
 	}
 }
 

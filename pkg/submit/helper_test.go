@@ -24,11 +24,12 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 const (
 	namespace   = "default"
-	testTimeout = 20 * time.Second // limit of one wait; a test that waits longer has failed
+	testTimeout = 20 * time.Second // limit of one wait, as in testkit.WithPatience
 )
 
 var (
@@ -115,13 +116,14 @@ type testCluster struct {
 }
 
 // newTestCluster returns a testCluster whose log was written long ago, so that no grace period
-// is left.
+// is left. Its read points do not expire, however slow the machine is.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(fakeRenderer{}), awaitFact: make(chan struct{}, 1)}
 	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
 	w.deletions.firstRetry = 0 // each step repeats the deletion
+	w.now = func() time.Time { return time.Now().Add(time.Hour) }
 	w.store.OnChange(w.Enqueue)
 	w.store.OnChange(func(task.Key) {
 		select {
@@ -188,7 +190,8 @@ func (w *testCluster) run() {
 // await blocks until reached returns true for the view of a task.
 func (w *testCluster) await(id, what string, reached func(task.View) bool) task.View {
 	w.t.Helper()
-	late := time.After(testTimeout)
+	ctx, cancel := testkit.WithPatience(w.t.Context(), testTimeout)
+	defer cancel()
 	for {
 		v, changed := w.store.WatchTask(id)
 		if v.Record != nil && reached(v) {
@@ -196,8 +199,26 @@ func (w *testCluster) await(id, what string, reached func(task.View) bool) task.
 		}
 		select {
 		case <-changed:
-		case <-late:
+		case <-ctx.Done():
 			w.t.Fatalf("task %s: no %s: %+v", id, what, v)
+		}
+	}
+}
+
+// awaitStore blocks until reached returns true. state is what reached has seen.
+func (w *testCluster) awaitStore(what string, reached func() (state string, ok bool)) {
+	w.t.Helper()
+	ctx, cancel := testkit.WithPatience(w.t.Context(), testTimeout)
+	defer cancel()
+	for {
+		state, ok := reached()
+		if ok {
+			return
+		}
+		select {
+		case <-w.awaitFact:
+		case <-ctx.Done():
+			w.t.Fatalf("no %s: %s", what, state)
 		}
 	}
 }

@@ -37,7 +37,7 @@ var (
 
 // readBarrier waits until the store contains everything that is in the log.
 func (c *Controller) readBarrier(ctx context.Context) (readPoint, error) {
-	now := time.Now()
+	now := c.now()
 	if _, ok := c.log.WaitReadIndex(ctx); !ok {
 		return readPoint{}, errNoReadIndex
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -205,19 +206,21 @@ func TestAJobThatIsReplacedIsLost(t *testing.T) {
 
 func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 	t.Run("it was created a moment ago", func(t *testing.T) {
-		w := newTestCluster(t)
-		w.log.now = time.Now
-		w.submit("a", 1)
-		w.must("a", "applied")
-		w.remove("train-a") // within the grace period even a removed Job is not read
-		w.calls()
-		again, err := w.reconcile(t.Context(), taskKey("a"))
-		if err != nil || again <= 0 || again > informerGrace {
-			t.Errorf("again in %v, error %v", again, err)
-		}
-		if calls := w.calls(); len(calls) != 0 {
-			t.Errorf("calls %q", calls)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			w := newTestCluster(t)
+			w.log.now = time.Now
+			w.submit("a", 1)
+			w.must("a", "applied")
+			w.remove("train-a") // within the grace period even a removed Job is not read
+			w.calls()
+			again, err := w.reconcile(t.Context(), taskKey("a"))
+			if err != nil || again <= 0 || again > informerGrace {
+				t.Errorf("again in %v, error %v", again, err)
+			}
+			if calls := w.calls(); len(calls) != 0 {
+				t.Errorf("calls %q", calls)
+			}
+		})
 	})
 	t.Run("the cluster has it", func(t *testing.T) {
 		w := newTestCluster(t)
@@ -274,31 +277,33 @@ func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 
 // The end of a Job may be seen before the end of its pod, which has the reason.
 func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
-	w := applied(t, 1)
-	w.startPod("train-a")
-	w.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
-	w.must("a", "started")
-	w.change("train-a", func(j *batchv1.Job) {
-		over(batchv1.JobFailed)(j)
-		j.Status.Conditions[0].LastTransitionTime = metav1.Now()
+	synctest.Test(t, func(t *testing.T) {
+		w := applied(t, 1)
+		w.startPod("train-a")
+		w.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
+		w.must("a", "started")
+		w.change("train-a", func(j *batchv1.Job) {
+			over(batchv1.JobFailed)(j)
+			j.Status.Conditions[0].LastTransitionTime = metav1.Now()
+		})
+		w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() })
+		again, err := w.reconcile(t.Context(), taskKey("a"))
+		if facts := w.log.facts(); err != nil || again <= 0 || again > informerGrace || len(facts) != 0 {
+			t.Fatalf("facts %q, again in %v, error %v", facts, again, err)
+		}
+		pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"}}
+		if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.await("a", "exit code", func(v task.View) bool { return v.Pods[0].ExitCode != nil })
+		w.must("a", "ended")
+		if r := w.record("a"); r.Reason != "Error" || r.Message != "exit code 3" || *r.Nodes[0].ExitCode != 3 {
+			t.Errorf("record %+v", r)
+		}
 	})
-	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() })
-	again, err := w.reconcile(t.Context(), taskKey("a"))
-	if facts := w.log.facts(); err != nil || again <= 0 || again > informerGrace || len(facts) != 0 {
-		t.Fatalf("facts %q, again in %v, error %v", facts, again, err)
-	}
-	pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod.Status.Phase = corev1.PodFailed
-	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"}}
-	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.await("a", "exit code", func(v task.View) bool { return v.Pods[0].ExitCode != nil })
-	w.must("a", "ended")
-	if r := w.record("a"); r.Reason != "Error" || r.Message != "exit code 3" || *r.Nodes[0].ExitCode != 3 {
-		t.Errorf("record %+v", r)
-	}
 }

@@ -57,8 +57,7 @@ const (
 // completed.
 func (w *testCluster) complete(ids ...string) {
 	w.t.Helper()
-	late := time.After(testTimeout)
-	for {
+	w.awaitStore("completion of the tasks", func() (string, bool) {
 		left := len(ids)
 		live := w.jobsByName()
 		for _, id := range ids {
@@ -82,15 +81,8 @@ func (w *testCluster) complete(ids ...string) {
 				w.change(name, over(batchv1.JobComplete))
 			}
 		}
-		if left == 0 {
-			return
-		}
-		select {
-		case <-w.awaitFact:
-		case <-late:
-			w.t.Fatalf("%d tasks did not complete; there are %d Jobs", left, len(live))
-		}
-	}
+		return fmt.Sprintf("%d tasks are left, and %d Jobs", left, len(live)), left == 0
+	})
 }
 
 func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {

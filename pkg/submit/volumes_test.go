@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -152,13 +151,7 @@ func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 	w.mustVolume("gone")
 	w.watch()
 	w.placeClaim(objects.Claim(record, namespace))
-	for late := time.After(testTimeout); w.store.VolumeView("v").Claim == nil; {
-		select {
-		case <-w.awaitFact:
-		case <-late:
-			t.Fatal("the store does not show the claim")
-		}
-	}
+	w.awaitStore("claim", func() (string, bool) { return "", w.store.VolumeView("v").Claim != nil })
 	if facts, err := w.volumeStep(); !errors.Is(err, errDeletionPending) || len(facts) != 0 || w.claim() != nil {
 		t.Errorf("facts %q, error %v, claim %v", facts, err, w.claim())
 	}
@@ -216,14 +209,10 @@ func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	if _, err := w.cluster.CoreV1().PersistentVolumeClaims(namespace).Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	late := time.After(testTimeout)
-	for v := w.store.VolumeView("v"); v.Claim == nil || !v.Claim.Deleting; v = w.store.VolumeView("v") {
-		select {
-		case <-w.awaitFact:
-		case <-late:
-			t.Fatal("the store does not show the deletion")
-		}
-	}
+	w.awaitStore("deletion of the claim", func() (string, bool) {
+		v := w.store.VolumeView("v")
+		return "", v.Claim != nil && v.Claim.Deleting
+	})
 	w.calls()
 	w.mustVolume()
 	if calls := w.calls(); len(calls) != 0 {
