@@ -145,12 +145,15 @@ func TestFetchersAreRestartedWhenNeeded(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			different := map[string]bool{}
+			different, refusals := map[string]bool{}, 8
+			if testing.Short() {
+				refusals = 2
+			}
 			for _, pod := range []string{"train-0-x2v8c", "train-1-99kqz", "train-2-b7s4d"} {
 				t.Setenv("HOSTNAME", pod)
 				asked := 0
 				dir, said, code := fetched(t, path, func(w http.ResponseWriter, _ *http.Request) {
-					if asked++; asked <= 8 {
+					if asked++; asked <= refusals {
 						w.Header().Set("Retry-After", "20")
 						w.WriteHeader(http.StatusTooManyRequests)
 						return
@@ -167,7 +170,7 @@ func TestFetchersAreRestartedWhenNeeded(t *testing.T) {
 						t.Errorf("it waits %q s, and shall wait 20 to 40", pause)
 					}
 				}
-				if len(pauses) != 8 {
+				if len(pauses) != refusals {
 					t.Errorf("it waited %d times", len(pauses))
 				}
 				different[string(raw)] = true

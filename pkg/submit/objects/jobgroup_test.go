@@ -6,12 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 const groupAddresses = "10.0.0.7 trainer-0.rlhf\n10.0.0.9 replay-0.rlhf\n"
@@ -56,12 +56,10 @@ func TestNamesOfAJobGroup(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, groupHostsFile), []byte(moved), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		late := time.Now().Add(20 * time.Second)
-		for got := []byte(nil); string(got) != hosts+moved; got, _ = os.ReadFile(filepath.Join(dir, "hosts")) {
-			if runtime.Gosched(); time.Now().After(late) {
-				t.Fatalf("%s: the names are %q", shell, got)
-			}
-		}
+		testkit.Eventually(t, 20*time.Second, shell+": names that have moved", func() (string, bool) {
+			got, _ := os.ReadFile(filepath.Join(dir, "hosts"))
+			return string(got), string(got) == hosts+moved
+		})
 		if err := os.WriteFile(filepath.Join(dir, "go"), []byte("on\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
