@@ -109,6 +109,9 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"nobody's", one, []string{"X-User", "-"}, 401, "X-User"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && len(tt.body) > items.MaxBytes {
+				t.Skip("the test is long; make test-unit runs it")
+			}
 			s.send("POST", batchPath, tt.body, tt.headers...).wantError(t, tt.code, tt.says)
 		})
 	}
