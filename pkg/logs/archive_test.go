@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A fakeStore is a Store in memory that a test can make fail.
@@ -86,8 +86,8 @@ func (s *fakeStore) names() []string {
 // await waits for a blob.
 func (s *fakeStore) await(t *testing.T, name string) string {
 	t.Helper()
-	limit := time.NewTimer(testTimeout)
-	defer limit.Stop()
+	ctx, cancel := testkit.WithPatience(t.Context(), testTimeout)
+	defer cancel()
 	for {
 		s.mu.Lock()
 		blob, changed := s.blobs[name], s.changed
@@ -97,7 +97,7 @@ func (s *fakeStore) await(t *testing.T, name string) string {
 		}
 		select {
 		case <-changed:
-		case <-limit.C:
+		case <-ctx.Done():
 			t.Fatalf("%s is not kept, but %q", name, s.names())
 		}
 	}
@@ -134,13 +134,10 @@ func runs(t *testing.T, w *hubFixture, k *Archiver) {
 // awaitStream waits until a connection reads the log.
 func (w *hubFixture) awaitStream(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(testTimeout)
-	for now := 0; now == 0; now, _, _ = w.streams() {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody reads the log")
-		}
-		runtime.Gosched()
-	}
+	testkit.Eventually(t, testTimeout, "a reader of the log", func() (string, bool) {
+		now, _, _ := w.streams()
+		return "", now > 0
+	})
 }
 
 func (w *hubFixture) read(t *testing.T, o task.LogOptions) string {
@@ -203,7 +200,7 @@ func TestOptionsOfAnArchivedLog(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	var blob, stamped bytes.Buffer
 	for i := range 5 {
-		at := now.Add(time.Duration(i-5) * time.Minute)
+		at := now.Add(time.Duration(i-5) * time.Hour)
 		fmt.Fprintf(&blob, "%s line %d\n", at.Format("2006-01-02T15:04:05.000000000Z07:00"), i)
 		fmt.Fprintf(&stamped, "%s line %d\n", at.Format(time.RFC3339Nano), i)
 	}
@@ -221,9 +218,9 @@ func TestOptionsOfAnArchivedLog(t *testing.T) {
 		{"none", task.LogOptions{Tail: new(int64(0)), Follow: true}, "17", ""},
 		{"just as many", task.LogOptions{Tail: new(int64(5))}, "17", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
 		{"more than there are", task.LogOptions{Tail: new(int64(6))}, "17", cut + "line 0\nline 1\nline 2\nline 3\nline 4\n"},
-		{"young ones", task.LogOptions{Since: 150 * time.Second}, "17", "line 3\nline 4\n"},
+		{"young ones", task.LogOptions{Since: 150 * time.Minute}, "17", "line 3\nline 4\n"},
 		{"with times", task.LogOptions{Timestamps: true}, "0", stamped.String()},
-		{"from a second on", task.LogOptions{Resume: map[int]time.Time{0: now.Add(-2 * time.Minute)}, Tail: new(int64(1))}, "17", "line 3\nline 4\n"},
+		{"from a second on", task.LogOptions{Resume: map[int]time.Time{0: now.Add(-2 * time.Hour)}, Tail: new(int64(1))}, "17", "line 3\nline 4\n"},
 		{"of the node", task.LogOptions{Node: new(0)}, "0", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
 	} {
 		if err := s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: tt.cut}, blob.Bytes()); err != nil {

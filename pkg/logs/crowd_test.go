@@ -141,14 +141,19 @@ func liveHeap() int {
 // exhaust the memory of the leader. Instead, a shorter part of each log is archived, with a
 // note.
 func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
-	const tasks, limit, most = 256, 1 << 20, 128_000_000
+	const limit = 1 << 20
+	tasks, most, ending, ended := 256, 128_000_000, endingBytes, endedBytes
+	if testing.Short() {
+		tasks, most, ending, ended = tasks/8, most/8, ending/8, ended/8
+	}
 	c := newCrowd(tasks, shortLines(limit+1000))
 	s := slowStore{newFakeStore(), make(chan struct{})}
 	k := NewArchiver(c.tailer(t, s), c, limit, func() bool { return true })
+	k.endingPool, k.endedPool = newBufferPool(ending), newBufferPool(ended)
 	before := liveHeap()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- k.Run(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- k.Run(ctx) }()
 	c.followed.Wait()
 	full := liveHeap() - before
 	close(c.ended)
@@ -176,7 +181,7 @@ func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Run ended with %v", err)
 	}
 }

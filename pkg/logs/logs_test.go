@@ -20,9 +20,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
-const testTimeout = 20 * time.Second // a test that waits longer hangs
+const testTimeout = 20 * time.Second // limit of one wait, as in testkit.WithPatience
 
 // A fakeTasks is a store with one task that a test changes.
 type fakeTasks struct {
@@ -128,7 +129,7 @@ func (c *cluster) asks() []string {
 // tail returns what Tail writes until it ends.
 func (c *cluster) tail(t *testing.T, o task.LogOptions) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := testkit.WithPatience(t.Context(), testTimeout)
 	defer cancel()
 	var out bytes.Buffer
 	err := c.Tail(ctx, "a", o, bufio.NewWriter(&out))

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit"
 )
 
 // A hubFixture is a task of one node with a fake kubelet.
@@ -77,8 +78,8 @@ func (w *watcher) Write(p []byte) (int, error) {
 
 func (w *watcher) await(t *testing.T, size int) {
 	t.Helper()
-	limit := time.NewTimer(testTimeout)
-	defer limit.Stop()
+	ctx, cancel := testkit.WithPatience(t.Context(), testTimeout)
+	defer cancel()
 	for {
 		w.mu.Lock()
 		got, changed := w.size, w.changed
@@ -88,7 +89,7 @@ func (w *watcher) await(t *testing.T, size int) {
 		}
 		select {
 		case <-changed:
-		case <-limit.C:
+		case <-ctx.Done():
 			t.Fatalf("%d bytes came of %d", got, size)
 		}
 	}
@@ -166,11 +167,14 @@ func chatter(w *hubFixture, r *rand.Rand, lines int) {
 	}
 }
 
-// TestFollowersShareAStream starts 500 followers before the pod writes anything and while
+// TestFollowersShareAStream starts many followers before the pod writes anything and while
 // the pod writes. All followers get the same bytes, even after a broken connection and a
 // log rotation. All followers except the late ones share one connection to the API server.
 func TestFollowersShareAStream(t *testing.T) {
-	const followers, late = 500, 20
+	followers, late := 500, 20
+	if testing.Short() {
+		followers, late = 50, 5
+	}
 	w := newHubFixture(t)
 	before := runtime.NumGoroutine()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -199,8 +203,9 @@ func TestFollowersShareAStream(t *testing.T) {
 	w.breaks(1)
 	chatter(w, r, 100)
 	g.await(t, len(w.written))
-	if now, most, total := w.streams(); now != 1 || total > 3+late+followers/10 {
-		t.Errorf("in the end %d streams, %d at once, %d in all", now, most, total)
+	w.awaitOneStream(t)
+	if _, most, total := w.streams(); total > 3+late+followers/10 {
+		t.Errorf("in the end %d streams at once, %d in all", most, total)
 	}
 	w.over()
 	g.check(t, w.written)
@@ -219,9 +224,7 @@ func TestLateFollowersShareAStream(t *testing.T) {
 	begun := len(w.written)
 	chatter(w, rand.New(rand.NewPCG(5, 6)), 50)
 	g.await(t, len(w.written)-begun)
-	if now, _, _ := w.streams(); now != 1 {
-		t.Errorf("%d streams, want 1", now)
-	}
+	w.awaitOneStream(t)
 	w.over()
 	g.check(t, w.written[begun:])
 }
@@ -307,11 +310,19 @@ func TestTheLastFollowerEndsTheStream(t *testing.T) {
 	}
 }
 
+// awaitOneStream waits until the followers have closed all connections but one.
+func (w *hubFixture) awaitOneStream(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, testTimeout, "a single stream", func() (string, bool) {
+		now, _, _ := w.streams()
+		return fmt.Sprintf("%d streams", now), now == 1
+	})
+}
+
 // awaitShared waits until n followers read from the hub.
 func (w *hubFixture) awaitShared(t *testing.T, n int) {
 	t.Helper()
-	deadline := time.Now().Add(testTimeout)
-	for {
+	testkit.Eventually(t, testTimeout, "followers that share a stream", func() (string, bool) {
 		w.hubs.mu.Lock()
 		h := w.hubs.byUID["pod-0"]
 		w.hubs.mu.Unlock()
@@ -321,14 +332,8 @@ func (w *hubFixture) awaitShared(t *testing.T, n int) {
 			joined = len(h.cursors)
 			h.mu.Unlock()
 		}
-		if joined == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d followers share a stream, want %d", joined, n)
-		}
-		runtime.Gosched()
-	}
+		return fmt.Sprintf("%d, want %d", joined, n), joined == n
+	})
 }
 
 func (w *hubFixture) byUID() map[string]*hub {

@@ -39,8 +39,11 @@ func linesOf(t testing.TB, lengths ...int) (lines []line) {
 }
 
 func TestTailBufferHoldsTheLastLines(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
+	r, rounds := rand.New(rand.NewPCG(1, 2)), 100
+	if testing.Short() {
+		rounds = 10
+	}
+	for range rounds {
 		limit := 1 << (8 + r.IntN(11))
 		lengths := make([]int, r.IntN(2000))
 		for i := range lengths {

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit"
 )
 
 // part returns what Lines returns for a range.
@@ -21,7 +21,7 @@ func (c *cluster) part(t *testing.T, lines string, o task.LogOptions) (linerange
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := testkit.WithPatience(t.Context(), testTimeout)
 	defer cancel()
 	return c.Lines(ctx, "a", o, want)
 }
