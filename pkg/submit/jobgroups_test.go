@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -117,18 +118,19 @@ func TestAJobGroupWhoseControllerEnded(t *testing.T) {
 func TestJobGroupsShareAQuota(t *testing.T) {
 	for name, message := range map[string]string{"with numbers": quotaWithNumbers, "without": quotaWithout} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestCluster(t)
-			w.config.MaxBackoff = 50 * time.Millisecond
-			ids := slices.Concat(w.submitGroup("g", 0, 1, 4, 2), w.submitGroup("h", 0, 3, 3), []string{w.submit("single", 8).Submit.ID})
-			w.place(jobsOf(w.record("g1"))[:3]...)
-			w.place(jobsOf(w.record("h0"))[:2]...)
-			w.quotaOf(10, message)
-			w.watch()
-			w.run()
-			w.complete("g0", "h0", "single") // which ends the auxiliary tasks
-			for _, id := range ids {
-				w.await(id, "end", func(v task.View) bool { return v.Phase == task.Completed })
-			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestCluster(t)
+				ids := slices.Concat(w.submitGroup("g", 0, 1, 4, 2), w.submitGroup("h", 0, 3, 3), []string{w.submit("single", 8).Submit.ID})
+				w.place(jobsOf(w.record("g1"))[:3]...)
+				w.place(jobsOf(w.record("h0"))[:2]...)
+				w.quotaOf(10, message)
+				w.watch()
+				w.run()
+				w.complete("g0", "h0", "single") // which ends the auxiliary tasks
+				for _, id := range ids {
+					w.await(id, "end", func(v task.View) bool { return v.Phase == task.Completed })
+				}
+			})
 		})
 	}
 }

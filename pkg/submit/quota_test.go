@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,21 +102,25 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 		{"many tasks", quotaWithNumbers, []int{3, 7, 2, 10, 5, 4, 6, 9}, []int{1, 3, 1, 2, 1, 1, 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newTestCluster(t)
-			w.config.MaxBackoff = 50 * time.Millisecond
-			var ids []string
-			for i, nodes := range tt.nodes {
-				id := fmt.Sprint("task", i)
-				ids = append(ids, id)
-				r := w.submit(id, nodes)
-				if i < len(tt.placed) {
-					w.place(jobsOf(r)[:tt.placed[i]]...)
-				}
+			if testing.Short() && len(tt.nodes) > 3 {
+				t.Skip("the test is long; make test-unit runs it")
 			}
-			w.quotaOf(10, tt.message)
-			w.watch()
-			w.run()
-			w.complete(ids...)
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestCluster(t)
+				var ids []string
+				for i, nodes := range tt.nodes {
+					id := fmt.Sprint("task", i)
+					ids = append(ids, id)
+					r := w.submit(id, nodes)
+					if i < len(tt.placed) {
+						w.place(jobsOf(r)[:tt.placed[i]]...)
+					}
+				}
+				w.quotaOf(10, tt.message)
+				w.watch()
+				w.run()
+				w.complete(ids...)
+			})
 		})
 	}
 }

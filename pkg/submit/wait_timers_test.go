@@ -91,7 +91,7 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 // A leader whose clock differs from the clock of NATS expires nothing, logs a warning, and
 // does not fill the log.
 func TestHistoryIsRetainedWhileClocksDiffer(t *testing.T) {
-	const within, behind = 6 * 24 * time.Hour, 8 * 24 * time.Hour // the history has a week
+	const history, within, behind = 10 * time.Hour, 9 * time.Hour, 11 * time.Hour
 	for name, tt := range map[string]struct {
 		then, now time.Duration // by which the clock of NATS differs when the task ends, and later
 		after     time.Duration
@@ -111,6 +111,7 @@ func TestHistoryIsRetainedWhileClocksDiffer(t *testing.T) {
 				w := newTestCluster(t)
 				var said bytes.Buffer
 				w.config.Logger = slog.New(slog.NewTextHandler(&said, nil))
+				w.config.History = history
 				w.log.now = func() time.Time { return time.Now().Add(tt.then) }
 				w.submit("a", 1)
 				w.stop("a")
