@@ -265,7 +265,7 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 // After any sequence of commands, each task is at the stage of the backlog that its record
 // implies, and the finished tasks are those whose Jobs are retained.
 func TestTheBacklogFollowsTheRecords(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range seeds(20) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
 		p := limited(t, limits(20, 12, 0))
 		one := func(of ...string) string { return of[random.IntN(len(of))] }

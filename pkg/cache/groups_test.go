@@ -94,7 +94,7 @@ func (p *testStore) checkGroups(what string) {
 // The counts of the groups are those of their tasks, after each change, after the tasks expire in
 // any order, and after the state is read from a snapshot.
 func TestGroupsAgreeWithTheirTasks(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range seeds(3) {
 		p, all := busyStore(t, 30+seed)
 		p.checkGroups("after the history")
 		_, text := p.snapshot()

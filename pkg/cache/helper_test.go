@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,9 +16,18 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/gpu"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit"
 )
 
-const testTimeout = 20 * time.Second // limit of one wait; a test that waits longer has failed
+// seeds returns the number of seeds of a test, which is a tenth of all under -short.
+func seeds(all uint64) uint64 {
+	if testing.Short() {
+		return max(all/10, 1)
+	}
+	return all
+}
+
+const testTimeout = 20 * time.Second // limit of one wait, as in testkit.WithPatience
 
 var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
@@ -176,7 +184,7 @@ func (p *testStore) listVolumes(q task.Query) (ids []string, next uint64) {
 // await blocks until reached returns true for the view of a task.
 func (p *testStore) await(id, what string, reached func(task.View) bool) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), testTimeout)
+	ctx, cancel := testkit.WithPatience(p.t.Context(), testTimeout)
 	defer cancel()
 	for {
 		v, changed := p.WatchTask(id)

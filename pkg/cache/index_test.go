@@ -62,7 +62,11 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 	}
 	var open []task.Command
 	over := map[string]bool{}
-	for n := range 400 {
+	rounds := 400
+	if testing.Short() {
+		rounds = 100
+	}
+	for n := range rounds {
 		what := "a submission"
 		c := submit([]string{"ann", "bob"}[random.IntN(2)], fmt.Sprintf("%08d", n))
 		old := c

@@ -3,10 +3,10 @@ package cache
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/test/testkit"
 )
 
 // A slowRenderer blocks the rendering of the task "slow" until the test releases it.
@@ -53,11 +53,7 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 		p.putClaim(claim(volume, "Bound"))
 		p.putClaim(&task.Claim{Name: "foreign", UID: "f"})
 	}()
-	select {
-	case <-done:
-	case <-time.After(testTimeout):
-		t.Fatal("readers and informers wait for the restore")
-	}
+	testkit.Wait(t, testTimeout, "readers and informers that wait for the restore", done)
 	slow.gate <- struct{}{}
 	if err := <-restored; err != nil {
 		t.Fatal(err)

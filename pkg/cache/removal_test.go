@@ -51,7 +51,7 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 
 // Entries of many commands change the backlog in the same way as entries of one command.
 func TestTheBacklogFollowsEntriesOfManyCommands(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range seeds(20) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed is wanted
 		p := limited(t, limits(0, 0, 0))
 		one := func(of ...string) string { return of[random.IntN(len(of))] }

@@ -28,7 +28,7 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 		{func(p *testStore) { p.putJob(&task.Job{Name: "other", TaskID: "one", Rank: 0}) }},
 	}
 	var want []task.View
-	for seed := range uint64(200) {
+	for seed := range seeds(200) {
 		p := newTestStore(t)
 		r := rand.New(rand.NewPCG(seed, 0))
 		commands, rest := slices.Clone(log), slices.Clone(seen)

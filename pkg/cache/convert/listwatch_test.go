@@ -29,7 +29,10 @@ import (
 // For arbitrary Jobs and pods, the fields that a listwatch client removes make no difference
 // to their records.
 func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
-	const count = 400
+	count := 400
+	if testing.Short() {
+		count /= 10
+	}
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs).NumElements(1, 3) //nolint:gosec // no secret
 	jobs := &batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, Items: make([]batchv1.Job, count)}
 	pods := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]corev1.Pod, count)}

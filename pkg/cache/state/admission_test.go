@@ -98,7 +98,7 @@ func recount(s *State) jobCount {
 // After every command the count of Jobs equals the count from the records, and no admission
 // has exceeded its limits. A state that was encoded and decoded counts the same.
 func TestJobsAreCountedAsTheRecordsSay(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 6))}
 		s := newTestState(t)
 		for range 300 {

@@ -119,7 +119,7 @@ func TestTheFirstEventOfATaskSaysWhatItRequests(t *testing.T) {
 // A pod that starts anywhere in the log, from its first entry or from a snapshot, produces the
 // same further events as a pod that has read the whole log.
 func TestEventsAreTheSameWhereverAPodBegins(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 5))}
 		entries := g.log(150)
 		whole := eventsOf(folded(New(), entries))
@@ -137,7 +137,7 @@ func TestEventsAreTheSameWhereverAPodBegins(t *testing.T) {
 }
 
 func TestWhatHoldsOfAllEvents(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		s := New()
 		last := map[task.Key]string{}
 		over := map[task.Key]bool{}

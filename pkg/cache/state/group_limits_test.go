@@ -191,7 +191,7 @@ func recountGroups(s *State) map[groupKey]string {
 // limit of its tasks, and no task is held for which there is a place.
 func TestGroupsAreCountedAsTheRecordsSay(t *testing.T) {
 	most := 0
-	for seed := range uint64(150) {
+	for seed := range seeds(150) {
 		g := generator{rand.New(rand.NewPCG(seed, 9))}
 		s, limit := newTestState(t), 1+int(seed%3)
 		for range 300 {
@@ -216,7 +216,7 @@ func TestGroupsAreCountedAsTheRecordsSay(t *testing.T) {
 			}
 		}
 	}
-	if most < 2 {
+	if most < 2 && !testing.Short() {
 		t.Errorf("at most %d tasks of a group were held", most)
 	}
 }

@@ -203,7 +203,7 @@ func TestABatchWithAJobGroupIsRepeated(t *testing.T) {
 // complete ends the others, and the auxiliary tasks do not outlive the primary ones.
 func TestRandomJobGroups(t *testing.T) {
 	ends := map[string]int{}
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		w := newTestState(t)
 		ids := []string{"a", "b", "xc", "xd"}[:2+r.IntN(3)]

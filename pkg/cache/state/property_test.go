@@ -130,6 +130,14 @@ func (g generator) moment(at time.Time) time.Time {
 	return at.Add(wrong[g.IntN(len(wrong))])
 }
 
+// seeds returns the number of seeds of a test, which is a tenth of all under -short.
+func seeds(all uint64) uint64 {
+	if testing.Short() {
+		return all / 10
+	}
+	return all
+}
+
 // log draws a log of several writers, with entries that are repeated, out of order, or of
 // another log.
 func (g generator) log(length int) []task.Entry {
@@ -172,7 +180,7 @@ func folded(s *State, entries []task.Entry) []FoldResult {
 }
 
 func TestTheSameLogGivesTheSameState(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 1))}
 		entries := g.log(150)
 		whole, parts := New(), New()
@@ -190,7 +198,7 @@ func TestTheSameLogGivesTheSameState(t *testing.T) {
 
 // Entries without effect may occur anywhere and change nothing.
 func TestRepeatedAndRejectedEntriesChangeNothing(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		entries := generator{rand.New(rand.NewPCG(seed, 2))}.log(150)
 		noisy, quiet := New(), New()
 		for i, e := range entries {
@@ -235,7 +243,7 @@ func checkWaits(fail func(string, ...any), s *State, t *CompactRecord) {
 }
 
 func TestWhatHoldsAfterEveryCommand(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
 		s := newTestState(t)
 		kept := map[*CompactRecord]CompactRecord{}

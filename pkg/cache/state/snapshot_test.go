@@ -36,7 +36,7 @@ func decoded(t *testing.T, text string) *State {
 // A pod that starts from a snapshot reaches the same state as a pod that has read the whole
 // log.
 func TestAStateGoesOnFromASnapshotAsItDid(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 5))}
 		entries := g.log(200)
 		cut := g.IntN(len(entries))
