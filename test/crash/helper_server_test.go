@@ -2,12 +2,14 @@ package crash
 
 import (
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,12 +28,30 @@ type server struct {
 // "".
 func launch(t *testing.T, setting string, arguments ...string) *server {
 	t.Helper()
-	program := testkit.Program(t, "crashpoints/k8s-cli-server") // built by go build -race -tags crashpoints
-	p := testkit.Command{Program: program, Args: arguments, Home: t.TempDir(), Env: []string{setting}}.Run(t)
+	p := testkit.Command{Program: program(t), Args: arguments, Home: t.TempDir(), Env: []string{setting}}.Run(t)
 	return &server{Process: p, ready: p.Line(testkit.ReadyLine), reached: p.Line(reachedLine)}
 }
 
-var reachedLine = regexp.MustCompile(`reached crash point .*`)
+// program returns the path of a server with crash points: the common program of all tests, if it was
+// built with the tag crashpoints, or the one in the directory crashpoints.
+func program(t *testing.T) string {
+	t.Helper()
+	common := testkit.Program(t, "k8s-cli-server")
+	info, err := buildinfo.ReadFile(common)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-tags", Value: "crashpoints"}) {
+		return common
+	}
+	return testkit.Program(t, "crashpoints/k8s-cli-server")
+}
+
+var (
+	reachedLine = regexp.MustCompile(`reached crash point .*`)
+	leadingLine = regexp.MustCompile(`msg="leading: this pod runs the controller"`)
+	stoppedLine = regexp.MustCompile(`msg="stopped leading"`)
+)
 
 func (s *server) isReached() bool { return testkit.Closed(s.reached.Found()) }
 

@@ -34,6 +34,7 @@ type scenario struct {
 	step    crash.Step     // the step at which the first server ends
 	now     *server        // the current server
 	next    func() *server // starts the next server
+	rival   bool           // another server leads if the first server loses its Lease
 	regrets bool           // the user stops the current task after its server has ended
 
 	ids      map[string]string // by name
@@ -54,13 +55,10 @@ func newStory(t *testing.T, c *cluster, step crash.Step) *scenario {
 	}
 }
 
-// lease is long enough that a server on an overloaded machine leads until its crash point.
-const lease = "10s"
-
 // flags returns the flags of all servers of the scenario. These flags make the server reach
 // all points of the step.
 func (s *scenario) flags(more ...string) []string {
-	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(testkit.EnvKubeconfig), "--lease-duration", lease}
+	flags := []string{"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", os.Getenv(testkit.EnvKubeconfig)}
 	if s.step == crash.AppendExpireHistory {
 		flags = append(flags, "--history-tasks", "4") // for the tasks that are stopped at the end
 	}
@@ -371,9 +369,7 @@ func (s *scenario) asleep(one *server) {
 // goes on as the leader.
 func (s *scenario) awaitLeading(one *server) {
 	s.t.Helper()
-	eventually(s.t, "the other server leads", func() (string, bool) {
-		return one.Said(), strings.Contains(one.Said(), `msg="leading: this pod runs the controller"`)
-	})
+	testkit.Wait(s.t, patience, "the other server to lead", one.Line(leadingLine).Found())
 }
 
 // wake continues a stopped server and waits until the server has noticed that it no longer
@@ -381,7 +377,5 @@ func (s *scenario) awaitLeading(one *server) {
 func (s *scenario) wake(one *server) {
 	s.t.Helper()
 	one.Signal(syscall.SIGCONT)
-	eventually(s.t, "the server that slept leads no more", func() (string, bool) {
-		return one.Said(), !one.Running() || strings.Contains(one.Said(), `msg="stopped leading"`)
-	})
+	testkit.Wait(s.t, patience, "the server that slept to stop leading", one.Line(stoppedLine).Found(), one.Ended())
 }

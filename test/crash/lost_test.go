@@ -16,6 +16,7 @@ import (
 // created with the former log, and changes none of these objects.
 func TestLogReplacedUnderItsServers(t *testing.T) {
 	t.Parallel()
+	long(t)
 	need(t)
 	s := newStory(t, join(t), crash.Lead)
 	s.place()

@@ -13,10 +13,12 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// patience is how long a test waits for an expected state.
-const patience = time.Minute
+const (
+	patience = 3 * time.Minute        // how long a test waits for an expected state
+	pause    = 150 * time.Millisecond // between two looks at the state: many servers share the processors
+)
 
-var exhaustive = flag.Bool("exhaustive", false, "pause and take over at as many passings as kill and restart: takes minutes")
+var exhaustive = flag.Bool("exhaustive", false, "end or stop the server at all passings of all points: takes many minutes")
 
 func TestMain(m *testing.M) {
 	testkit.Parallel("16") // these tests mostly wait
@@ -31,10 +33,22 @@ func need(t *testing.T) {
 	testkit.Need(t, testkit.EnvKubeconfig, testkit.EnvPrograms)
 }
 
+// long skips the test with -short.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the test is long; make test-unit runs it")
+	}
+}
+
 // eventually waits until check is satisfied. The state appears in the error.
 func eventually(t *testing.T, what string, check func() (state string, ok bool)) {
 	t.Helper()
-	testkit.Eventually(t, patience, what, check)
+	ctx, cancel := testkit.WithPatience(t.Context(), patience)
+	defer cancel()
+	if err := testkit.UntilEvery(ctx, pause, what, check); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func sprint(v any) string { return fmt.Sprintf("%+v", v) }
