@@ -64,13 +64,13 @@ func tryBug(ctx context.Context, o options, b bugs.Bug, out io.Writer) (*check.V
 	if err != nil {
 		return nil, err
 	}
-	programs, cleanup, err := build(ctx, "", overlay, out)
+	server, cleanup, err := build(ctx, "", overlay, out)
 	if err != nil {
 		return nil, err
 	}
 	defer cleanup()
 	o.rounds, o.tasks, o.patience = b.Rounds, b.Tasks, bugPatience
-	found, err := perform(ctx, o, s, programs, out)
+	found, err := perform(ctx, o, s, server, out)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
+	"k8s-cli/test/testkit"
 )
 
 // hop is how long the listener listens to one server before it continues at the next one.
@@ -101,15 +102,14 @@ func (e *eventListener) end(ctx context.Context, p *performance) error {
 			last = event.ID
 		}
 	}
-	late := time.After(time.Minute)
+	late, cancel := testkit.WithPatience(ctx, time.Minute)
+	defer cancel()
 	for at := (task.EventID{}); at.Compare(last) < 0; {
 		select {
 		case at = <-e.heard:
 		case <-e.done:
 			return fmt.Errorf("listen to the events: %w", e.err)
-		case <-late: // the checker reports the missing events
-			return nil
-		case <-ctx.Done():
+		case <-late.Done(): // the checker reports the missing events
 			return ctx.Err()
 		}
 	}

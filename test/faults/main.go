@@ -71,7 +71,10 @@ func (o *options) define(f *flag.FlagSet) {
 	}
 }
 
-func main() { testkit.Main("faults", run) }
+func main() {
+	rig.RunNode()
+	testkit.Main("faults", run)
+}
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	var o options
@@ -96,12 +99,12 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	programs, cleanup, err := build(ctx, o.server, nil, out)
+	server, cleanup, err := build(ctx, o.server, nil, out)
 	if err != nil {
 		return err
 	}
 	defer cleanup()
-	found, err := perform(ctx, o, s, programs, out)
+	found, err := perform(ctx, o, s, server, out)
 	if err != nil {
 		return err
 	}
@@ -123,25 +126,20 @@ func find(name string) (scenario, error) {
 	return scenarios[i], nil
 }
 
-// build builds the programs of a run in a new directory. overlay, if not nil, replaces
-// sources, as `go build -overlay` does.
-func build(ctx context.Context, server string, overlay map[string]string, out io.Writer) (p rig.Programs, cleanup func(), err error) {
+// build builds k8s-cli-server in a new directory, unless server names one. overlay, if not nil,
+// replaces sources, as `go build -overlay` does.
+func build(ctx context.Context, server string, overlay map[string]string, out io.Writer) (path string, cleanup func(), err error) {
+	if server != "" {
+		return server, func() {}, nil
+	}
 	dir, err := os.MkdirTemp("", "k8s-cli-faults-bin-")
 	if err != nil {
-		return p, nil, fmt.Errorf("build: %w", err)
+		return "", nil, fmt.Errorf("build: %w", err)
 	}
 	cleanup = func() { _ = os.RemoveAll(dir) }
-	if server == "" {
-		fmt.Fprintln(out, "building k8s-cli-server")
-		if server, err = rig.BuildServer(ctx, dir, overlay); err != nil {
-			cleanup()
-			return p, nil, err
-		}
-	}
-	nats, err := rig.BuildNATS(ctx, dir)
-	if err != nil {
+	fmt.Fprintln(out, "building k8s-cli-server")
+	if path, err = rig.BuildServer(ctx, dir, overlay); err != nil {
 		cleanup()
-		return p, nil, err
 	}
-	return rig.Programs{Server: server, NATS: nats}, cleanup, nil
+	return path, cleanup, err
 }

@@ -10,6 +10,7 @@ import (
 	"k8s-cli/test/faults/check"
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 const roundLength = 45 * time.Second // approximate duration of one cut and its healing
@@ -62,7 +63,7 @@ func (p *performance) limitWork(ctx context.Context) {
 
 // cut runs one round.
 func (p *performance) cut(ctx context.Context, round int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
+	ctx, cancel := testkit.WithPatience(ctx, p.patience)
 	defer cancel()
 	c, err := p.plan(ctx, round)
 	if err != nil {

@@ -18,7 +18,7 @@ const some = 4 // concurrent tasks in a regression
 // repeat calls do -rounds times.
 func (p *performance) repeat(ctx context.Context, do func(context.Context, int) error) error {
 	for round := range p.rounds {
-		ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
+		ctx, cancel := testkit.WithPatience(ctx, p.patience)
 		err := do(ctx, round)
 		cancel()
 		if err != nil {

@@ -39,7 +39,7 @@ type performance struct {
 }
 
 // perform runs a scenario and checks the recorded history.
-func perform(ctx context.Context, o options, s scenario, programs rig.Programs, out io.Writer) ([]check.Violation, error) {
+func perform(ctx context.Context, o options, s scenario, server string, out io.Writer) ([]check.Violation, error) {
 	dir, err := os.MkdirTemp("", "k8s-cli-faults-"+s.name+"-")
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
@@ -54,7 +54,7 @@ func perform(ctx context.Context, o options, s scenario, programs rig.Programs, 
 		},
 	}
 	p.Rig, err = rig.New(ctx, rig.Config{
-		Dir: dir, Kubeconfig: o.kubeconfig, Programs: programs, Servers: size.servers, Nodes: size.nodes, Flags: s.flags, Wires: s.wires, Links: s.links,
+		Dir: dir, Kubeconfig: o.kubeconfig, Server: server, Servers: size.servers, Nodes: size.nodes, Flags: s.flags, Wires: s.wires, Links: s.links,
 		Tail: size.nodes > 0 && !s.forgets,
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ func (p *performance) strike(ctx context.Context, done <-chan struct{}, fault fu
 		if err := p.moment(ctx, done, round); err != nil {
 			return err
 		}
-		striking, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("not within %s", p.patience))
+		striking, cancel := testkit.WithPatience(ctx, p.patience)
 		what, err := fault(striking, round)
 		cancel()
 		if err != nil {

@@ -14,16 +14,17 @@ import (
 
 const envKubeconfig = "K8S_CLI_TEST_FAULTS_KUBECONFIG" // kubeconfig of a cluster with fake nodes
 
+func TestMain(m *testing.M) {
+	rig.RunNode()
+	m.Run()
+}
+
 // Short schedules of faults: a server with an embedded NATS is killed; three servers on
 // three NATS nodes get one fault of each kind; the network separates two servers, by resets
 // and by a black hole.
 func TestShortSchedule(t *testing.T) {
 	testkit.Need(t, envKubeconfig, testkit.EnvPrograms)
-	nats, err := rig.BuildNATS(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := rig.Programs{Server: filepath.Join(os.Getenv(testkit.EnvPrograms), "k8s-cli-server"), NATS: nats}
+	server := filepath.Join(os.Getenv(testkit.EnvPrograms), "k8s-cli-server")
 	for _, o := range []options{
 		{scenario: "kills", sizes: sizes{rounds: 3, tasks: 200, clients: 32}},
 		{scenario: "short", sizes: sizes{tasks: 300}},
@@ -35,7 +36,7 @@ func TestShortSchedule(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := perform(t.Context(), o, s, programs, t.Output())
+			found, err := perform(t.Context(), o, s, server, t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}

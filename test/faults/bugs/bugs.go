@@ -113,8 +113,8 @@ var All = []Bug{
 		Name:  "answer-before-write",
 		About: "the server accepts a submission before NATS has stored it",
 		Edits: []Edit{{
-			"pkg/queue/writer.go", "	k := newCall(shareOf(first), raws...).withTrace(first)\n",
-			"	k := newCall(shareOf(first), raws...).withTrace(first)\n	if first.Submit != nil {\n		w.calls <- k\n		return []task.Result{{ID: first.Submit.ID}}, nil\n	}\n",
+			"pkg/queue/writer.go", "	if !w.enqueue(ctx, k, late) {\n",
+			"	if first.Submit != nil {\n		w.calls <- k\n		return []task.Result{{ID: first.Submit.ID}}, nil\n	}\n	if !w.enqueue(ctx, k, late) {\n",
 		}},
 
 		Scenario: "kills", Rounds: 5, Tasks: 500, Rules: []check.Rule{check.Lost, check.Invisible},

@@ -95,15 +95,6 @@ func BuildCommit(ctx context.Context, commit string) (string, error) {
 	return kept, err
 }
 
-// BuildNATS builds nats-server in the version of go.mod into dir and returns its path.
-func BuildNATS(ctx context.Context, dir string) (string, error) {
-	root, err := Root(ctx)
-	if err != nil {
-		return "", err
-	}
-	return goBuild(ctx, root, dir, "nats-server", "github.com/nats-io/nats-server/v2")
-}
-
 func goBuild(ctx context.Context, root, dir, name, pkg string, flags ...string) (string, error) {
 	path := filepath.Join(dir, name)
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", path}, flags...), pkg)...)

@@ -29,7 +29,7 @@ func (r *Rig) Entries(ctx context.Context) error {
 		}
 		port := r.port()
 		n := &Node{
-			Name: "nats", URL: fmt.Sprintf("nats://127.0.0.1:%d", port), program: r.config.Programs.NATS, journal: j,
+			Name: "nats", URL: fmt.Sprintf("nats://127.0.0.1:%d", port), journal: j,
 			arguments: []string{"--addr", "127.0.0.1", "--port", fmt.Sprint(port), "--jetstream", "--store_dir", r.path(r.Servers[0].Name)},
 		}
 		if err := n.Start(); err != nil {

@@ -2,10 +2,13 @@ package rig
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,15 +26,41 @@ type Node struct {
 	URL  string
 
 	port      int // for clients
-	program   string
 	arguments []string
 	journal   *journal
 	process   *testkit.Process
 }
 
+// envNode is set for a process that is a node.
+const envNode = "K8S_CLI_FAULTS_NATS_NODE"
+
+// RunNode runs a NATS server and exits, if this process was started as a node. A node is another
+// process of the program that uses the rig, so that the program need not build a NATS server.
+func RunNode() {
+	if os.Getenv(envNode) == "" {
+		return
+	}
+	options, err := natsserver.ConfigureOptions(flag.NewFlagSet("nats-server", flag.ExitOnError), os.Args[1:], nil, nil, nil)
+	if err != nil {
+		natsserver.PrintAndDie(err.Error())
+	}
+	s, err := natsserver.NewServer(options)
+	if err != nil {
+		natsserver.PrintAndDie(err.Error())
+	}
+	s.ConfigureLogger()
+	s.Start()
+	s.WaitForShutdown()
+	os.Exit(0)
+}
+
 // Start starts the node. AwaitNATS waits until the cluster has a quorum.
-func (n *Node) Start() (err error) {
-	n.process, err = testkit.Command{Program: n.program, Args: n.arguments, Output: n.journal}.Start()
+func (n *Node) Start() error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", n.Name, err)
+	}
+	n.process, err = testkit.Command{Program: program, Args: n.arguments, Env: []string{envNode + "=1"}, Output: n.journal}.Start()
 	return err
 }
 
@@ -63,7 +92,7 @@ func (r *Rig) addNodes(ctx context.Context, count int) error {
 		if err != nil {
 			return err
 		}
-		n := &Node{Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[i]), port: ports[i], program: r.config.Programs.NATS, journal: j}
+		n := &Node{Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[i]), port: ports[i], journal: j}
 		n.arguments = []string{"--name", name, "--addr", "127.0.0.1", "--port", fmt.Sprint(ports[i]), "--jetstream", "--store_dir", r.path(name)}
 		switch {
 		case r.config.Links:

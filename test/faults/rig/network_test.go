@@ -13,17 +13,18 @@ import (
 	"k8s-cli/test/testkit"
 )
 
+func TestMain(m *testing.M) {
+	RunNode()
+	m.Run()
+}
+
 // threeNodes starts a NATS cluster that is connected by links of the rig, with a log of
 // three replicas.
 func threeNodes(t *testing.T) *Rig {
 	t.Helper()
 	ctx, cancel := testkit.WithPatience(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	program, err := BuildNATS(ctx, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Rig{config: Config{Dir: t.TempDir(), Programs: Programs{NATS: program}, Links: true}}
+	r := &Rig{config: Config{Dir: t.TempDir(), Links: true}}
 	t.Cleanup(func() {
 		for _, n := range r.Nodes {
 			n.Kill()
@@ -93,6 +94,9 @@ func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 // node loses the leadership of the log, the other nodes elect a new leader, and after Heal
 // all nodes are connected again.
 func TestDivisionSeparatesAndHeals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the test is long; make test-unit runs it")
+	}
 	r := threeNodes(t)
 	ctx, cancel := testkit.WithPatience(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -14,14 +14,11 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// Programs are the paths of the programs.
-type Programs struct{ Server, NATS string }
-
 // A Config says what a rig runs.
 type Config struct {
 	Dir        string // directory of the run: journals, stores, history
 	Kubeconfig string // of an administrator of the cluster
-	Programs   Programs
+	Server     string // path of the program
 	Servers    int
 	Nodes      int      // NATS nodes; 0 means NATS inside the only server
 	Flags      []string // additional flags of the servers
@@ -96,7 +93,7 @@ func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
 		return nil, err
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", r.port())
-	s := &Server{Name: name, URL: "http://" + listen, Proxy: proxy, program: r.config.Programs.Server, journal: j}
+	s := &Server{Name: name, URL: "http://" + listen, Proxy: proxy, program: r.config.Server, journal: j}
 	s.arguments = []string{"--listen", listen, "--kubeconfig", kubeconfig, "--namespace", r.Cluster.Namespace, "--start-timeout", "10s"}
 	if len(r.Nodes) > 0 {
 		url, err := r.natsURLOf(s)
