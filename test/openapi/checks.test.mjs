@@ -2,8 +2,10 @@
 // editor and a browser. TestTools starts this file.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
+import {once} from "node:events";
 import {mkdirSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
+import {createServer} from "node:net";
 import {dirname, join} from "node:path";
 import {before, test} from "node:test";
 import {fileURLToPath} from "node:url";
@@ -60,7 +62,10 @@ test("openapi-typescript and @hey-api/openapi-ts make strict clients that work",
 });
 
 test("prism answers with the examples", async () => {
-  const port = 20000 + process.pid % 20000;
+  const listener = createServer().listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const {port} = listener.address();
+  listener.close();
   const prism = spawn(join(here, "node_modules/.bin/prism"), ["mock", "-p", String(port), api], {stdio: ["ignore", "pipe", "inherit"]});
   try {
     await new Promise((resolve, reject) => {
@@ -133,6 +138,7 @@ test("a browser submits a task from /docs, without a request to another host", a
   const browser = await chromium.launch({executablePath: process.env.K8S_CLI_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"]});
   try {
     const page = await browser.newPage();
+    page.setDefaultTimeout(300_000); // the machine may be slow
     const requests = [];
     page.on("request", (r) => requests.push(r.url()));
     await page.goto(url + "/docs#tag/tasks/operation/submitTask");

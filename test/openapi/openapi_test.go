@@ -4,11 +4,8 @@
 package openapi
 
 import (
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,42 +14,20 @@ import (
 
 // TestTools runs checks.test.mjs against a server of its own.
 func TestTools(t *testing.T) {
-	bin, kubeconfig := os.Getenv("K8S_CLI_TEST_BIN"), os.Getenv("K8S_CLI_TEST_KUBECONFIG")
-	if bin == "" || kubeconfig == "" {
-		t.Skip("K8S_CLI_TEST_BIN and K8S_CLI_TEST_KUBECONFIG name no programs and no cluster")
-	}
+	program := testkit.Program(t, "k8s-cli-server")
 	if _, err := os.Stat("node_modules"); err != nil {
 		t.Skip("the tools are not installed; run deploy/openapi.sh")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	flags := []string{"--listen", "127.0.0.1:0", "--nats-listen", "off", "--data-dir", t.TempDir(), "--kubeconfig", os.Getenv(testkit.EnvKubeconfig), "--namespace", testkit.Join(t, "openapi-", nil).Namespace}
+	server := testkit.Command{Program: program, Args: flags, Home: t.TempDir()}.Run(t)
+	address, err := server.Address(t.Context(), 3*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	_ = listener.Close()
-	server := exec.CommandContext(t.Context(), filepath.Join(bin, "k8s-cli-server"), "--listen", address, "--nats-listen", "off", "--data-dir", t.TempDir(), "--kubeconfig", kubeconfig)
-	server.Stderr = t.Output()
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = server.Process.Signal(os.Interrupt)
-		_ = server.Wait()
-	}()
-	testkit.Eventually(t, time.Minute, "the server to be ready", func() (string, bool) { return ready("http://" + address + "/readyz") })
-	node := exec.CommandContext(t.Context(), "node", "--test", "--test-timeout=240000", "checks.test.mjs")
+	node := exec.CommandContext(t.Context(), "node", "--test", "checks.test.mjs")
 	node.Env = append(os.Environ(), "K8S_CLI_TEST_URL=http://"+address)
 	node.Stdout, node.Stderr = t.Output(), t.Output()
 	if err := node.Run(); err != nil {
 		t.Error(err)
 	}
-}
-
-func ready(url string) (state string, ok bool) {
-	response, err := http.Get(url)
-	if err != nil {
-		return err.Error(), false
-	}
-	_ = response.Body.Close()
-	return response.Status, response.StatusCode == http.StatusOK
 }

@@ -1,9 +1,8 @@
-// The pages with many tasks and many changes. Prints medians; the limits are those of an idle
-// machine times the patience.
+// The pages with many tasks and many changes. Prints medians of times; only sizes have limits.
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { after, before, test } from "node:test";
-import { Server, eventually, heap, openBrowser, openPage, patience, report, task } from "./harness.mjs";
+import { Server, eventually, heap, openBrowser, openPage, report, task } from "./harness.mjs";
 
 const many = 100_000, changesPerSecond = 200, seconds = 60, repeats = 5;
 
@@ -47,7 +46,7 @@ test(`a cold load of ${many} tasks`, async () => {
   report("first rows", times, "ms");
   report("transferred", sizes, "kB");
   report("heap", heaps, "MB");
-  assert.ok(Math.min(...times) < 800 * patience && Math.max(...sizes) <= 250 && Math.max(...heaps) <= 60);
+  assert.ok(Math.max(...sizes) <= 250 && Math.max(...heaps) <= 60);
 });
 
 test("scrolling by the bar", async () => {
@@ -70,7 +69,7 @@ test("scrolling by the bar", async () => {
   await page.waitForSelector(`.row[data-id='${ids[0]}']`);
   const heapNow = await heap(page);
   report("heap after jumps", [heapNow], "MB");
-  assert.ok(Math.min(...times) < 300 * patience && heapNow <= 60);
+  assert.ok(heapNow <= 60);
   await page.context().close();
 });
 
@@ -94,7 +93,6 @@ test(`${changesPerSecond} changes a second for ${seconds} s`, async () => {
   const long = await page.evaluate(() => /** @type {any} */ (window).long);
   console.log(`# ${sent} changes, ${long.length} long tasks, longest ${Math.round(Math.max(0, ...long))} ms`);
   report("heap after the changes", [await heap(page)], "MB");
-  assert.ok(Math.max(0, ...long) < 200 * patience);
   await page.context().close();
 });
 

@@ -35,19 +35,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// newNamespace returns a namespace that is deleted at the end of the test.
-func newNamespace(t *testing.T) string {
-	t.Helper()
-	cluster, err := testkit.Connect(os.Getenv(testkit.EnvKubeconfig), "test-ui")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.Join(t.Context(), "ui-", nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Leave)
-	return cluster.Namespace
-}
+func newNamespace(t *testing.T) string { return testkit.Join(t, "ui-", nil).Namespace }
 
 func report(t *testing.T, all []result) {
 	t.Helper()
