@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -271,9 +270,7 @@ func TestCommandsFitInALine(t *testing.T) {
 }
 
 func TestShellRunsTheStepsInATerminal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s, err := startShell(ctx, t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"})
+	s, err := startShell(t.Context(), t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +280,7 @@ func TestShellRunsTheStepsInATerminal(t *testing.T) {
 		{command: "sh -c 'echo x; exec sleep 1000'", interrupt: func(output string) bool { return strings.Contains(output, "\nx\n") }},
 		{command: "echo $?"},
 	}
-	if err := play(ctx, s, steps, pace{}); err != nil {
+	if err := play(t.Context(), s, steps, pace{}); err != nil {
 		t.Fatal(err)
 	}
 	got := pageText(t, s.close())

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -220,7 +219,7 @@ func TestAnswers(t *testing.T) {
 					request.Header.Set(name, value)
 				}
 			}
-			response, err := (&http.Client{Timeout: 30 * time.Second}).Do(request)
+			response, err := http.DefaultClient.Do(request)
 			if err != nil {
 				t.Fatal(err)
 			}

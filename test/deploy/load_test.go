@@ -27,11 +27,10 @@ import (
 )
 
 const (
-	rate     = 100 // submissions per second
-	clients  = 48
-	lasting  = 20              // one of so many submissions gets a Job, because the machine is small
-	calm     = 8 * time.Second // between two steps
-	slowness = 8 * time.Second // the longest time that a client may wait for an answer; the server gives up after 5 s
+	rate    = 100 // submissions per second
+	clients = 48
+	lasting = 20              // one of so many submissions gets a Job, because the machine is small
+	calm    = 8 * time.Second // between two steps
 )
 
 // A siege is a steady load on the Service. A siege records all requests and answers.
@@ -156,12 +155,6 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 	for _, o := range h.Ops {
 		if o.Code == 503 && o.Begin < until {
 			t.Logf("503 at %s to %s: %s", o.Begin.Round(time.Millisecond), o.Kind, o.Err)
-		}
-	}
-	for _, o := range h.Ops {
-		if took := o.End - o.Begin; o.OK() && took > slowness && o.End < until {
-			t.Errorf("%s waited %s for an answer", o.Kind, took)
-			break
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestCovers(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
-	c := config{pkg: "./testdata/sample", files: []string{"sample.go"}, verbose: true, min: 90, slack: time.Second}
+	c := config{pkg: "./testdata/sample", files: []string{"sample.go"}, verbose: true, min: 90, slack: 5 * time.Second}
 	err := run(t.Context(), c, &out)
 	if err == nil || !strings.Contains(err.Error(), "below the minimum 90.0%") {
 		t.Errorf("error %v, want one of the minimum", err)
