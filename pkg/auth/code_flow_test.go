@@ -2,8 +2,6 @@ package auth
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -18,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"k8s-cli/pkg/task"
+	testissuer "k8s-cli/test/testkit/issuer"
 )
 
 // An Issuer is an issuer for the tests of browsers.
@@ -26,67 +25,34 @@ type Issuer = issuer
 // NewIssuer returns an issuer that ends with the test.
 func NewIssuer(t testing.TB) *Issuer { return newIssuer(t) }
 
-// logins are the logins of browsers at an issuer. All fields except open are the choice of a test.
-type logins struct {
-	open map[string]url.Values // the parameters of each authorization request, by code
-
-	claims map[string]any // of the next ID tokens, besides the nonce
-	refuse url.Values     // what the browser brings back in place of a code
-	token  http.HandlerFunc
-}
-
 // Next sets the claims of the next ID tokens, what a browser brings back in place of a code, and
 // the handler in place of the token endpoint.
 func (i *issuer) Next(claims map[string]any, refuse url.Values, token http.HandlerFunc) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.logins = logins{map[string]url.Values{}, claims, refuse, token}
-}
-
-// authorize is the page at which a browser logs in. It sends the browser back at once.
-func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	back, err := url.Parse(q.Get("redirect_uri"))
-	for name, want := range map[string]string{"response_type": "code", "client_id": "k8s-cli", "code_challenge_method": "S256", "scope": "openid profile email groups"} {
-		if q.Get(name) != want || err != nil || len(q["state"]) != 1 || len(q.Get("state")) < 20 || len(q.Get("nonce")) < 20 || len(q.Get("code_challenge")) != 43 {
-			http.Error(w, "this is no authorization request", http.StatusBadRequest)
-			return
-		}
-	}
-	code := rand.Text()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.logins.open[code] = q
-	says := url.Values{"code": {code}}
-	if i.logins.refuse != nil {
-		says = maps.Clone(i.logins.refuse)
-	}
-	says.Set("state", q.Get("state"))
-	back.RawQuery = says.Encode()
-	http.Redirect(w, r, back.String(), http.StatusFound)
-}
-
-// exchange is the token endpoint. A code is valid once, with the verifier of its login.
-func (i *issuer) exchange(w http.ResponseWriter, r *http.Request) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.logins.token != nil {
-		i.logins.token(w, r)
-		return
-	}
-	login := i.logins.open[r.FormValue("code")]
-	delete(i.logins.open, r.FormValue("code"))
-	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-	w.Header().Set("Content-Type", "application/json")
-	if login == nil || r.FormValue("grant_type") != "authorization_code" || r.FormValue("client_id") != "k8s-cli" || r.FormValue("redirect_uri") != login.Get("redirect_uri") ||
-		base64.RawURLEncoding.EncodeToString(sum[:]) != login.Get("code_challenge") {
-		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_grant"})
-		return
-	}
-	claims := map[string]any{"nonce": login.Get("nonce")}
-	maps.Copy(claims, i.logins.claims)
-	_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "a", "token_type": "bearer", "id_token": i.token(claims)})
+	i.SetBehavior(testissuer.Behavior{
+		Before: func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case r.URL.Path == "/authorize" && r.FormValue("scope") != "openid profile email groups":
+				http.Error(w, "this is no authorization request", http.StatusBadRequest)
+			case r.URL.Path == "/token" && token != nil:
+				token(w, r)
+			default:
+				return false
+			}
+			return true
+		},
+		Edit: func(_ *http.Request, at testissuer.Endpoint, response map[string]any) {
+			switch {
+			case at == testissuer.Authorize && refuse != nil:
+				delete(response, "code")
+				for name := range refuse {
+					response[name] = refuse.Get(name)
+				}
+			case at == testissuer.IDToken:
+				response["sub"] = "1234"
+				maps.Copy(response, claims)
+			}
+		},
+	})
 }
 
 // authorized returns the code of a login.

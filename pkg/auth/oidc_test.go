@@ -1,101 +1,51 @@
 package auth
 
 import (
-	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"math/big"
+	"maps"
 	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	testissuer "k8s-cli/test/testkit/issuer"
 )
 
-// An issuer signs ID tokens, serves its keys, and logs in browsers.
+// An issuer is an issuer whose user is "1234".
 type issuer struct {
-	*httptest.Server
+	*testissuer.Issuer
 	t testing.TB
-
-	mu   sync.Mutex
-	key  *rsa.PrivateKey
-	id   string
-	asks int // number of requests for the keys
-	away bool
-
-	logins logins
 }
 
 func newIssuer(t testing.TB) *issuer {
-	i := &issuer{t: t}
-	i.rotate("first")
-	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token"})
-	})
-	mux.HandleFunc("GET /authorize", i.authorize)
-	mux.HandleFunc("POST /token", i.exchange)
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.asks++
-		if i.away {
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]any{{
-			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": i.id,
-			"n": base64.RawURLEncoding.EncodeToString(i.key.N.Bytes()),
-			"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(i.key.E)).Bytes()),
-		}}})
-	})
-	i.Server = httptest.NewServer(mux)
+	i := &issuer{testissuer.New("k8s-cli", testissuer.NewKey("first", "RS256")), t}
 	t.Cleanup(i.Close)
+	i.Next(nil, nil, nil)
 	return i
 }
 
-func (i *issuer) rotate(id string) {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.key, i.id = key, id
+// beAway makes the keys unavailable.
+func (i *issuer) beAway() {
+	i.SetBehavior(testissuer.Behavior{Before: func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/keys" {
+			return false
+		}
+		w.WriteHeader(http.StatusBadGateway)
+		return true
+	}})
 }
 
 // token returns a token with these claims, which override the default claims.
 func (i *issuer) token(claims map[string]any) string {
-	all := map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "1234", "exp": time.Now().Add(time.Hour).Unix()}
-	for name, value := range claims {
-		all[name] = value
-	}
-	return i.sign(map[string]any{"alg": "RS256", "kid": i.id}, all)
+	all := map[string]any{"sub": "1234"}
+	maps.Copy(all, claims)
+	return i.Token(all)
 }
 
 func (i *issuer) sign(header, claims map[string]any) string {
-	part := func(v any) string {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			i.t.Fatal(err)
-		}
-		return base64.RawURLEncoding.EncodeToString(raw)
-	}
-	text := part(header) + "." + part(claims)
-	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+	return testissuer.Sign(header, claims, i.Key().SignText)
 }
 
 func TestOIDC(t *testing.T) {
@@ -154,11 +104,11 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	for n := range 5 {
 		wants(t, o, task.Credentials{Token: i.token(map[string]any{"jti": n})}, "1234", "")
 	}
-	if i.asks != 1 {
-		t.Errorf("five tokens of one key had it fetched %d times", i.asks)
+	if i.Lookups() != 1 {
+		t.Errorf("five tokens of one key had it fetched %d times", i.Lookups())
 	}
 	former := i.token(map[string]any{"jti": "former"})
-	i.rotate("second")
+	i.SetKeys(testissuer.NewKey("second", "RS256"))
 	forget(o)
 	wants(t, o, task.Credentials{Token: i.token(nil)}, "1234", "")
 	// The library drops the former keys a moment after the first use of the new keys.
@@ -170,12 +120,12 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	wants(t, o, task.Credentials{Token: former}, "", "signature")
-	asked, began := i.asks, time.Now()
+	asked, began := i.Lookups(), time.Now()
 	for n := range 20 {
 		wants(t, o, task.Credentials{Token: i.sign(map[string]any{"alg": "RS256", "kid": "made up"}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "x", "jti": n, "exp": time.Now().Add(time.Hour).Unix()}) + "A"}, "", "was rejected")
 	}
-	if most := 2 + int(time.Since(began)/cacheTTL); i.asks-asked > most {
-		t.Errorf("20 tokens of a key that does not exist had the keys fetched %d times, at most %d are allowed", i.asks-asked, most)
+	if most := 2 + int(time.Since(began)/cacheTTL); i.Lookups()-asked > most {
+		t.Errorf("20 tokens of a key that does not exist had the keys fetched %d times, at most %d are allowed", i.Lookups()-asked, most)
 	}
 }
 
@@ -198,9 +148,7 @@ func TestOIDCIssuerAway(t *testing.T) {
 	if _, err := o.Verifier(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	i.mu.Lock()
-	i.away = true
-	i.mu.Unlock()
+	i.beAway()
 	if _, err := o.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("with its keys out of reach: %v", err)
 	}

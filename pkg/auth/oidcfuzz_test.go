@@ -2,8 +2,6 @@ package auth
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	testissuer "k8s-cli/test/testkit/issuer"
 )
 
 // The ways in which the fuzz test signs a token.
@@ -31,11 +30,8 @@ const (
 // result in another user.
 func FuzzOIDC(f *testing.F) {
 	i := newIssuer(f)
-	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		f.Fatal(err)
-	}
-	public, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	stranger := testissuer.NewKey("stranger", "RS256")
+	public, err := x509.MarshalPKIXPublicKey(i.Key().Public())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -91,7 +87,7 @@ func FuzzOIDC(f *testing.F) {
 	})
 }
 
-func signed(i *issuer, head, claims map[string]any, by uint8, stranger *rsa.PrivateKey, public []byte, other string) string {
+func signed(i *issuer, head, claims map[string]any, by uint8, stranger testissuer.Key, public []byte, other string) string {
 	token := i.sign(head, claims)
 	if by == byIssuer {
 		return token
@@ -99,7 +95,7 @@ func signed(i *issuer, head, claims map[string]any, by uint8, stranger *rsa.Priv
 	text := token[:strings.LastIndexByte(token, '.')+1]
 	switch by {
 	case byAnother:
-		return (&issuer{t: i.t, key: stranger}).sign(head, claims)
+		return testissuer.Sign(head, claims, stranger.SignText)
 	case byItsKey:
 		mac := hmac.New(sha256.New, public)
 		mac.Write([]byte(strings.TrimSuffix(text, ".")))

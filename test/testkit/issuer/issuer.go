@@ -222,8 +222,9 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Unlock()
 	claims := map[string]any{"iss": i.urlOf(r)}
 	if grant == "authorization_code" {
+		basic, _, _ := r.BasicAuth()
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-		if login == nil || cmp.Or(r.FormValue("client_id"), i.ClientID) != i.ClientID || r.FormValue("redirect_uri") != login.Get("redirect_uri") ||
+		if login == nil || cmp.Or(r.FormValue("client_id"), basic) != i.ClientID || r.FormValue("redirect_uri") != login.Get("redirect_uri") ||
 			base64.RawURLEncoding.EncodeToString(sum[:]) != login.Get("code_challenge") {
 			Send(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 			return
