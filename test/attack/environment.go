@@ -65,9 +65,7 @@ func newEnvironment(o options, dir string) (*environment, error) {
 	}
 	w := &environment{options: o, dir: dir, rest: cluster.Config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
 	w.servers.started = map[mode]*starting{}
-	if w.issuer, err = newIssuer(); err != nil {
-		return nil, err
-	}
+	w.issuer = newIssuer()
 	w.counter, err = newCounter(cluster.Config)
 	return w, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rsa"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -17,36 +18,38 @@ func oidcAttacks() []attack {
 		forged("alg none", func(i *issuer) string { return i.signed(header("none", "rsa"), root, none) }),
 		forged("alg None", func(i *issuer) string { return i.signed(header("None", "rsa"), root, none) }),
 		forged("alg nOnE", func(i *issuer) string { return i.signed(header("nOnE", "rsa"), root, none) }),
-		forged("alg none, the signature of another", func(i *issuer) string { return i.signed(header("none", "rsa"), root, i.byRSA(i.stranger)) }),
+		forged("alg none, the signature of another", func(i *issuer) string { return i.signed(header("none", "rsa"), root, i.stranger.SignText) }),
 		forged("no alg", func(i *issuer) string { return i.signed(map[string]any{"kid": "rsa"}, root, none) }),
 		forged("no signature", func(i *issuer) string { return i.signed(header("RS256", "rsa"), root, none) }),
 		forged("HS256 by the public key", func(i *issuer) string { return i.signed(header("HS256", "rsa"), root, byHMAC(i.publicPEM())) }),
-		forged("HS256 by the modulus", func(i *issuer) string { return i.signed(header("HS256", "rsa"), root, byHMAC(i.rsa.N.Bytes())) }),
+		forged("HS256 by the modulus", func(i *issuer) string {
+			return i.signed(header("HS256", "rsa"), root, byHMAC(i.rsa.Public().(*rsa.PublicKey).N.Bytes()))
+		}),
 		forged("HS256 by nothing", func(i *issuer) string { return i.signed(header("HS256", "rsa"), root, byHMAC(nil)) }),
 		forged("HS256 by the client", func(i *issuer) string { return i.signed(header("HS256", ""), root, byHMAC([]byte(audience))) }),
-		forged("another key", func(i *issuer) string { return i.signed(header("RS256", "rsa"), root, i.byRSA(i.stranger)) }),
-		forged("another key, unnamed", func(i *issuer) string { return i.signed(map[string]any{"alg": "RS256"}, root, i.byRSA(i.stranger)) }),
-		forged("a key that nobody has", func(i *issuer) string { return i.signed(header("RS256", "strange"), root, i.byRSA(i.stranger)) }),
+		forged("another key", func(i *issuer) string { return i.signed(header("RS256", "rsa"), root, i.stranger.SignText) }),
+		forged("another key, unnamed", func(i *issuer) string { return i.signed(map[string]any{"alg": "RS256"}, root, i.stranger.SignText) }),
+		forged("a key that nobody has", func(i *issuer) string { return i.signed(header("RS256", "strange"), root, i.stranger.SignText) }),
 		forged("jwk", func(i *issuer) string {
-			return i.signed(map[string]any{"alg": "RS256", "kid": "strange", "jwk": jwk(&i.stranger.PublicKey, "strange")}, root, i.byRSA(i.stranger))
+			return i.signed(map[string]any{"alg": "RS256", "kid": "strange", "jwk": i.stranger.JWK()}, root, i.stranger.SignText)
 		}),
 		forged("jku", func(i *issuer) string {
-			return i.signed(map[string]any{"alg": "RS256", "kid": "strange", "jku": i.URL + "/strange"}, root, i.byRSA(i.stranger))
+			return i.signed(map[string]any{"alg": "RS256", "kid": "strange", "jku": i.URL + "/strange/keys"}, root, i.stranger.SignText)
 		}),
 		forged("x5u", func(i *issuer) string {
-			return i.signed(map[string]any{"alg": "RS256", "kid": "strange", "x5u": i.URL + "/strange"}, root, i.byRSA(i.stranger))
+			return i.signed(map[string]any{"alg": "RS256", "kid": "strange", "x5u": i.URL + "/strange/keys"}, root, i.stranger.SignText)
 		}),
 		forged("crit", func(i *issuer) string {
-			return i.signed(map[string]any{"alg": "RS256", "kid": "rsa", "crit": []string{"exp"}}, root, i.byRSA(i.rsa))
+			return i.signed(map[string]any{"alg": "RS256", "kid": "rsa", "crit": []string{"exp"}}, root, i.rsa.SignText)
 		}),
 		forged("b64", func(i *issuer) string {
-			return i.signed(map[string]any{"alg": "RS256", "kid": "rsa", "b64": false, "crit": []string{"b64"}}, root, i.byRSA(i.rsa))
+			return i.signed(map[string]any{"alg": "RS256", "kid": "rsa", "b64": false, "crit": []string{"b64"}}, root, i.rsa.SignText)
 		}),
 		forged("ES256 of zeros", func(i *issuer) string {
 			return i.signed(header("ES256", "ec"), root, func([]byte) []byte { return make([]byte, 64) })
 		}),
-		forged("ES256 by the RSA key", func(i *issuer) string { return i.signed(header("ES256", "ec"), root, i.byRSA(i.rsa)) }),
-		forged("RS256 by the EC key", func(i *issuer) string { return i.signed(header("RS256", "ec"), root, i.byEC) }),
+		forged("ES256 by the RSA key", func(i *issuer) string { return i.signed(header("ES256", "ec"), root, i.rsa.SignText) }),
+		forged("RS256 by the EC key", func(i *issuer) string { return i.signed(header("RS256", "ec"), root, i.ec.SignText) }),
 		forged("another payload", func(i *issuer) string {
 			parts := strings.Split(i.token(nil), ".")
 			return parts[0] + "." + strings.Split(i.token(root), ".")[1] + "." + parts[2]
@@ -59,11 +62,11 @@ func oidcAttacks() []attack {
 		}),
 		forged("a payload that is no JSON", func(i *issuer) string {
 			text := strings.Split(i.token(nil), ".")[0] + "." + base64.RawURLEncoding.EncodeToString([]byte("root"))
-			return text + "." + base64url(i.byRSA(i.rsa)([]byte(text)))
+			return text + "." + base64.RawURLEncoding.EncodeToString(i.rsa.SignText([]byte(text)))
 		}),
 	}
 	for _, kid := range []string{"../strange", "/dev/null", "rsa' or 1=1", "http://evil.example/keys", "rsa\x00", strings.Repeat("k", 4000)} {
-		all = append(all, forged("kid: "+brief(kid[:min(len(kid), 30)]), func(i *issuer) string { return i.signed(header("RS256", kid), root, i.byRSA(i.stranger)) }))
+		all = append(all, forged("kid: "+brief(kid[:min(len(kid), 30)]), func(i *issuer) string { return i.signed(header("RS256", kid), root, i.stranger.SignText) }))
 	}
 	return append(append(all, claimedAttacks()...), emailAttacks()...)
 }
@@ -99,7 +102,7 @@ func claimedAttacks() (all []attack) {
 		control(shown("an administrator", byOIDC, map[string]any{"sub": "root"}, showing(works, `"admin":true`))),
 		control(shown("a group of administrators", byOIDC, map[string]any{"groups": []string{"ops"}}, showing(works, `"admin":true`))),
 		control(attack{name: "a token by the EC key", want: works.text, try: func(ctx context.Context, w *environment) result {
-			return show(ctx, w, byOIDC, w.issuer.signed(map[string]any{"alg": "ES256", "kid": "ec"}, nil, w.issuer.byEC), works)
+			return show(ctx, w, byOIDC, w.issuer.signed(map[string]any{"alg": "ES256", "kid": "ec"}, nil, w.issuer.ec.SignText), works)
 		}}),
 		scene("keys that nobody has", "a few questions to the issuer for a hundred tokens", unknownKeys),
 	)
@@ -172,15 +175,15 @@ func unknownKeys(ctx context.Context, w *environment) error {
 		return err
 	}
 	const tokens = 100
-	before, began := w.issuer.asked.Load(), time.Now()
+	before, began := w.issuer.Lookups(), time.Now()
 	for n := range tokens {
-		token := w.issuer.signed(map[string]any{"alg": "RS256", "kid": fmt.Sprint("made-up-", n)}, nil, w.issuer.byRSA(w.issuer.stranger))
+		token := w.issuer.signed(map[string]any{"alg": "RS256", "kid": fmt.Sprint("made-up-", n)}, nil, w.issuer.stranger.SignText)
 		if a := s.send(ctx, request{method: "GET", path: "/whoami", header: []string{"Authorization", "Bearer " + token}}); a.code != 401 && a.code != 429 && a.code != 503 {
 			return fmt.Errorf("a token of an unknown key: %s", a)
 		}
 	}
 	// The server may request the issuer's keys once a second.
-	if asked := w.issuer.asked.Load() - before; asked > 3+int64(time.Since(began)/time.Second) {
+	if asked := w.issuer.Lookups() - before; asked > 3+int(time.Since(began)/time.Second) {
 		return fmt.Errorf("%d questions to the issuer for %d tokens", asked, tokens)
 	}
 	return nil
