@@ -101,7 +101,7 @@ func renderPage(description []byte) []byte {
 func (d *Documents) Docs(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, pagePolicy)
-	return c.Send(d.page)
+	return c.Send(d.texts().page)
 }
 
 // File serves the scripts of the documentation page.

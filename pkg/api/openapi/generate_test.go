@@ -264,13 +264,13 @@ func TestDocumentsOfAServer(t *testing.T) {
 		}
 		Security []map[string]any
 	}
-	if err := json.Unmarshal(d.description, &document); err != nil {
+	if err := json.Unmarshal(d.texts().description, &document); err != nil {
 		t.Fatal(err)
 	}
 	if got := document.Components.SecuritySchemes["oidc"].OpenIDConnectURL; document.Info.Version != "v1.2.3" || got != "https://login.example.com/.well-known/openid-configuration" || len(document.Security) != 3 {
 		t.Errorf("%+v", document)
 	}
-	if d = New("(devel)", task.Login{By: "header"}); bytes.Contains(d.description, []byte("openIdConnect")) || !bytes.Contains(d.description, []byte(`"version": "devel"`)) {
-		t.Errorf("%.300s", d.description)
+	if d = New("(devel)", task.Login{By: "header"}); bytes.Contains(d.texts().description, []byte("openIdConnect")) || !bytes.Contains(d.texts().description, []byte(`"version": "devel"`)) {
+		t.Errorf("%.300s", d.texts().description)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -54,11 +55,17 @@ func Operations() (all []Operation) {
 
 // Documents are the descriptions that one server serves.
 type Documents struct {
-	description, schema, page []byte
+	texts func() texts // written at the first request
 }
+
+type texts struct{ description, schema, page []byte }
 
 // New returns the documents of a server with this version and login method.
 func New(version string, login task.Login) *Documents {
+	return &Documents{sync.OnceValue(func() texts { return write(version, login) })}
+}
+
+func write(version string, login task.Login) texts {
 	var document map[string]any
 	_ = json.Unmarshal(description, &document) // a test reads the description
 	document["info"].(map[string]any)["version"] = strings.Trim(version, "()")
@@ -66,7 +73,7 @@ func New(version string, login task.Login) *Documents {
 		addIssuer(document, login.Issuer)
 	}
 	described := encode(document)
-	return &Documents{described, encode(jsonschema.Task(SchemaPath)), renderPage(described)}
+	return texts{described, encode(jsonschema.Task(SchemaPath)), renderPage(described)}
 }
 
 // addIssuer adds the OpenID Connect scheme of a server with --auth oidc.
@@ -91,11 +98,11 @@ func encode(document map[string]any) []byte {
 // Describe serves GET /openapi.json.
 func (d *Documents) Describe(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(d.description)
+	return c.Send(d.texts().description)
 }
 
 // TaskSchema serves the JSON Schema of task files.
 func (d *Documents) TaskSchema(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, "application/schema+json")
-	return c.Send(d.schema)
+	return c.Send(d.texts().schema)
 }
