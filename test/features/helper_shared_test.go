@@ -78,7 +78,7 @@ func (s *sharedServer) end() bool {
 	}
 	cluster := testkit.Cluster{Interface: s.Interface, Namespace: s.namespace}
 	defer cluster.Leave()
-	defer os.RemoveAll(s.home)
+	defer func() { _ = os.RemoveAll(s.home) }()
 	if s.process.Process == nil {
 		return false
 	}
