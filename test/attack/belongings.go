@@ -27,10 +27,10 @@ const mark = "anns-own-mark"
 
 const annsTask = `{"name":"anns-own-mark","run":"echo anns-own-mark","envs":{"MARK":"anns-own-mark"},"secrets":{"PW":"anns-own-mark"}}`
 
-// annsKey is the idempotency key with which ann created annsTask and her volume.
-const annsKey = "key-of-ann"
-
 const annsVolume = `{"name":"anns-own-mark","size":"1Gi"}`
+
+// task14 is a task in 14 bytes, which is e in hexadecimal.
+const task14 = `{"run":"true"}`
 
 // belongingsOf returns the belongings of ann on the server of a mode, and creates them at
 // the first call.
@@ -67,8 +67,8 @@ func (b *belongings) make(ctx context.Context, s *server) error {
 		Volume string `json:"volume_id"`
 	}
 	for _, r := range []request{
-		{method: "POST", path: "/tasks/submit", body: text, header: append([]string{"Idempotency-Key", annsKey}, ann...)},
-		{method: "POST", path: "/volumes/create", body: annsVolume, header: append([]string{"Idempotency-Key", annsKey}, ann...)},
+		{method: "POST", path: "/tasks/submit", body: text, header: ann},
+		{method: "POST", path: "/volumes/create", body: annsVolume, header: ann},
 		{method: "POST", path: "/tasks/submit", body: task14, header: ann}, // so that the list has a second page
 	} {
 		a := s.send(ctx, r)

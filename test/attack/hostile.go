@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s-cli/test/testkit"
 )
 
 // A hostile server gives any answer and records the requests.
@@ -101,7 +103,7 @@ func (u *cliUser) run(ctx context.Context, h *hostile, stdin string, args ...str
 
 // runAt is run with another URL that leads to the server.
 func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, cliTimeout)
+	ctx, cancel := testkit.WithPatience(ctx, cliTimeout)
 	defer cancel()
 	h.mu.Lock()
 	enough := h.enough
@@ -125,7 +127,7 @@ func (u *cliUser) runAt(ctx context.Context, url string, h *hostile, stdin strin
 	if err != nil && (!exited || failed.ExitCode() > 125) { // the exit code of the shell: the program does not exist
 		return out.String(), err
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return out.String(), fmt.Errorf("k8s-cli %q has not ended within %s", args, cliTimeout)
 	}
 	return out.String(), nil

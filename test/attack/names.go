@@ -36,33 +36,6 @@ func nameAttacks() (all []attack) {
 	return all
 }
 
-// routes are the routes that need authentication. {task}, {volume} and {sum} are
-// placeholders for ann's belongings.
-var routes = []string{
-	"GET /whoami", "POST /tasks/submit", "POST /tasks/preview", "POST /tasks/batch", "POST /tasks/stop", "GET /tasks", "GET /tasks/{task}", "POST /tasks/{task}/stop",
-	"GET /tasks/{task}/spec", "GET /tasks/{task}/logs", "GET /tasks/{task}/exec", "GET /tasks/{task}/port-forward", "GET /tasks/{task}/events", "GET /tasks/{task}/files/{sum}", "GET /tasks/{task}/outputs/0", "PUT /tasks/{task}/outputs/0", "GET /uploads", "GET /uploads/{sum}", "PUT /uploads/{sum}",
-	"POST /volumes/create", "GET /volumes", "GET /volumes/{volume}", "GET /volumes/{volume}/events", "DELETE /volumes/{volume}", "GET /events",
-}
-
-// nobodyAttacks call every route without credentials, or with an X-User that the server must
-// not trust.
-func nobodyAttacks() (all []attack) {
-	for _, at := range []mode{byHeader, byToken, byOIDC, farProxy} {
-		for _, route := range routes {
-			method, path, _ := strings.Cut(route, " ")
-			r := request{method: method, path: path}
-			if method == "POST" || method == "PUT" {
-				r.body = task14
-			}
-			if at != byHeader {
-				r.header = []string{"X-User", "ann"}
-			}
-			all = append(all, ofAnn(string(at)+": "+route, at, r, unauthorized))
-		}
-	}
-	return all
-}
-
 // tokenAttacks use credentials that are not a valid token of ann.
 func tokenAttacks() (all []attack) {
 	good := tokenOf("ann")
@@ -112,29 +85,4 @@ func trustedProxyAttacks() (all []attack) {
 		control(call("an administrator", nearProxy, request{method: "GET", path: "/tasks?all_users=true", header: []string{"X-User", "root"}}, works)),
 		control(call("a group of administrators", nearProxy, request{method: "GET", path: "/tasks?all_users=true", header: []string{"X-User", "bob", "X-Groups", "dev, ops"}}, works)),
 	)
-}
-
-// rebindingAttacks come from a page in a browser on the server's machine. The page's host
-// name resolves to that machine (DNS rebinding).
-func rebindingAttacks() (all []attack) {
-	for _, host := range []string{
-		"evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "evil-localhost", "evil.localhost.example", "10.1.2.3", "192.168.0.1:8000", "[2001:db8::1]:8000", "localhost@evil.example", "127.0.0.1:8000.evil.example",
-	} {
-		text := "Host: " + host + "\r\nX-User: ann\r\n"
-		all = append(all, raw("host: "+host, byHeader, "GET /tasks HTTP/1.1\r\n"+text+"\r\n", foreign))
-	}
-	all = append(all, raw("host: evil.example, submit", byHeader, "POST /tasks/submit HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\nX-User: ann\r\nContent-Length: 14\r\n\r\n"+task14, foreign),
-		raw("host: in the request's target", byHeader, "GET http://evil.example/tasks HTTP/1.1\r\nHost: evil.example\r\nX-User: ann\r\n\r\n", foreign))
-	for _, origin := range []string{"http://evil.example", "https://evil.example:8443", "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "file://", "http://evil.example#localhost", "http://localhost@evil.example"} {
-		all = append(all,
-			call("origin: "+origin, byHeader, request{method: "GET", path: "/tasks", header: []string{"X-User", "ann", "Origin", origin}}, foreign),
-			call("origin, submit: "+origin, byHeader, request{method: "POST", path: "/tasks/submit", body: task14, header: []string{"X-User", "ann", "Origin", origin, "Content-Type", "text/plain"}}, codes(400, 403, 415, 421)),
-		)
-	}
-	preflight := want{"no Access-Control-Allow-Origin", func(a answer) bool { return a.answers == 1 && a.header.Get("Access-Control-Allow-Origin") == "" }}
-	all = append(all, call("a preflight", byHeader, request{method: "OPTIONS", path: "/tasks/submit", header: []string{"Origin", "http://evil.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "X-User"}}, preflight))
-	for _, host := range []string{"localhost", "localhost:8000", "127.0.0.1:8000", "[::1]:8000", "{host}"} {
-		all = append(all, control(raw("host: "+host, byHeader, "GET /tasks HTTP/1.1\r\nHost: "+host+"\r\nX-User: ann\r\n\r\n", works)))
-	}
-	return append(all, control(raw("origin: its own", byHeader, "GET /tasks HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nX-User: ann\r\n\r\n", works)))
 }

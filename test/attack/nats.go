@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"strings"
-	"time"
 )
 
 // natsAttacks attack the listener for subscribers of events.
@@ -77,12 +75,11 @@ func natsAttack(name string, at mode, hello, command, right string) attack {
 
 // natsSays returns the answer of a NATS server to a command, up to the next PONG.
 func natsSays(ctx context.Context, address, hello, command string) (string, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	conn, err := dial(ctx, address)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(wireTimeout))
 	in := bufio.NewReader(conn)
 	if _, err := in.ReadString('\n'); err != nil { // the INFO line
 		return "", err

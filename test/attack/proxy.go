@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // A lenient is a proxy in front of the server that parses chunk lines in its own way. A
@@ -45,7 +44,6 @@ func (p *lenient) pass(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	_ = server.SetDeadline(time.Now().Add(wireTimeout))
 	in, out := bufio.NewReader(client), bufio.NewWriter(server)
 	for line, err := in.ReadString('\n'); err == nil; line, err = in.ReadString('\n') {
 		if strings.HasPrefix(strings.ToLower(line), "x-user:") {
@@ -149,34 +147,4 @@ func smuggling(name string, size func(string) (int64, error), body func(host str
 		}
 		return nil
 	})
-}
-
-// earlyAttacks send only the headers of requests that the server rejects without reading the
-// body. A server may wait a bounded time for the first kilobytes of a body.
-func earlyAttacks() (all []attack) {
-	sum := strings.Repeat("ab", 32)
-	ended := codes(400, 401, 408, 413)
-	for _, at := range []mode{byHeader, byToken} {
-		for name, proof := range byName(map[string]string{"nobody": "", "a false token": "Authorization: Bearer " + strings.Repeat("f", 64) + "\r\n"}) {
-			if at == byHeader && proof != "" {
-				continue
-			}
-			for _, route := range []string{"PUT /uploads/" + sum, "POST /tasks/batch", "POST /tasks/submit", "POST /tasks/preview", "POST /volumes/create"} {
-				head := route + " HTTP/1.1\r\nHost: {host}\r\n" + proof
-				text := string(at) + ", " + name + ", " + route[:min(len(route), 20)]
-				all = append(all,
-					raw(text+": a length and no body", at, head+"Content-Length: 80000000\r\n\r\n", ended),
-					raw(text+": chunks and no body", at, head+"Transfer-Encoding: chunked\r\n\r\n", ended),
-				)
-			}
-		}
-	}
-	for _, route := range []string{"PUT /uploads/" + sum, "POST /tasks/submit", "POST /tasks/batch", "POST /volumes/create", "GET /tasks"} {
-		head := route + " HTTP/1.1\r\nHost: {host}\r\nExpect: 100-continue\r\nContent-Length: 99999999999999\r\n"
-		all = append(all,
-			raw("expect: "+route[:min(len(route), 20)], byHeader, head+"X-User: ann\r\n\r\n", without(rejected, "100 Continue")),
-			raw("expect, nobody: "+route[:min(len(route), 20)], byHeader, head+"\r\n", without(rejected, "100 Continue")),
-		)
-	}
-	return append(all, control(raw("expect: a small body", byHeader, postHead+"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n"+task14, codes(100, 200))))
 }

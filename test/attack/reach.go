@@ -2,6 +2,10 @@ package main
 
 import "strings"
 
+// probe is a second request, to which the server must not answer after an invalid first
+// request.
+const probe = "GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n"
+
 const upgradeHead = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: v1.session.k8s-cli\r\n"
 
 // reachAttacks request sessions in tasks. The servers allow no sessions, so no handshake may

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"regexp"
-	"strconv"
 	"sync"
 	"time"
 
@@ -24,10 +21,7 @@ type server struct {
 	*testkit.Process
 }
 
-const (
-	startTimeout = 2 * time.Minute
-	endTimeout   = 20 * time.Second
-)
+const startTimeout = 2 * time.Minute
 
 // launch starts the process and waits until the server is ready.
 func (s *server) launch(ctx context.Context, program string, flags []string) error {
@@ -52,22 +46,6 @@ func (s *server) as(user string) []string {
 		return []string{"Authorization", "Bearer " + s.world.issuer.token(map[string]any{"sub": user})}
 	}
 	return []string{"X-User", user}
-}
-
-var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
-
-// peak returns the peak memory of the process in bytes.
-func (s *server) peak() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-	if err != nil {
-		return 0, err
-	}
-	m := peakLine.FindSubmatch(text)
-	if m == nil {
-		return 0, fmt.Errorf("/proc/%d/status has no VmHWM", s.PID())
-	}
-	kilobytes, err := strconv.ParseInt(string(m[1]), 10, 64)
-	return kilobytes << 10, err
 }
 
 // lives returns an error unless the process is running and has logged no fault.

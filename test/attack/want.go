@@ -23,10 +23,8 @@ var (
 	works        = codes(200)
 	unauthorized = codes(401)
 	forbidden    = codes(403)
-	absent       = codes(404)
 	invalid      = codes(400, 422)
 	refused      = want{"a code from 400 to 499", func(a answer) bool { return a.code >= 400 && a.code < 500 }}
-	foreign      = codes(400, 403, 421)
 )
 
 // closed accepts one of these status codes, if there is exactly one answer and the server

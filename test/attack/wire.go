@@ -15,10 +15,6 @@ import (
 	"time"
 )
 
-// wireTimeout is how long an answer may take before the attack counts as one that hangs the
-// server.
-const wireTimeout = 90 * time.Second
-
 // An answer is the first response of the server, and the state of the connection.
 type answer struct {
 	code    int
@@ -54,7 +50,6 @@ func (r request) String() string {
 
 // browser follows no redirects and asks for no compression.
 var browser = &http.Client{
-	Timeout:       wireTimeout,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
 }
@@ -91,12 +86,11 @@ func (s *server) send(ctx context.Context, r request) answer {
 // exchange sends these bytes, in which {host} stands for the server's address, and reads up
 // to three answers.
 func (s *server) exchange(ctx context.Context, text string) (a answer) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+	conn, err := dial(ctx, s.address)
 	if err != nil {
 		return answer{err: err}
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(wireTimeout))
 	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(text, "{host}", s.address)) }()
 	var raw bytes.Buffer
 	in := bufio.NewReader(io.TeeReader(conn, &raw))
@@ -117,6 +111,15 @@ func (s *server) exchange(ctx context.Context, text string) (a answer) {
 	}
 	a.raw = raw.Bytes()
 	return a
+}
+
+// dial connects to an address. When ctx ends, reads and writes time out.
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err == nil {
+		context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	}
+	return conn, err
 }
 
 // ended reports whether reading failed for any other reason than a timeout.
