@@ -23,8 +23,8 @@ install() { # PROGRAM PACKAGE: install a package of Debian if the program is mis
 local_cluster() { plain go -C deploy/local run . "$@"; }
 kubelet() { # start the cluster with a real kubelet, in place of the other one
   down fake
-  local_cluster up --dir "$dir" --instance 1
-  export K8S_CLI_TEST_KUBECONFIG=$dir/kubeconfig
+  local_cluster up --dir "$dir/kubelet" --instance 1
+  export K8S_CLI_TEST_KUBECONFIG=$dir/kubelet/kubeconfig
 }
 fake() { # start the cluster with fake nodes, for many pods, in place of the other one
   down kubelet
@@ -32,10 +32,7 @@ fake() { # start the cluster with fake nodes, for many pods, in place of the oth
   export K8S_CLI_TEST_KUBECONFIG=$dir/fake/kubeconfig
 }
 down() { # CLUSTER
-  case $1 in
-    kubelet) [ ! -d "$dir/data" ] || local_cluster down --dir "$dir" --instance 1 ;;
-    fake) [ ! -d "$dir/fake" ] || local_cluster down --dir "$dir/fake" --instance 2 ;;
-  esac
+  [ ! -d "$dir/$1" ] || local_cluster down --dir "$dir/$1" --instance "$([ "$1" = fake ] && echo 2 || echo 1)"
 }
 
 # programs builds both programs, with the race detector and with crash points, which do nothing
