@@ -38,11 +38,16 @@ func newUser(t *testing.T) *user {
 		if _, err := u.StopAll(context.Background(), false); err != nil { // the context of the test has ended
 			t.Errorf("stop the tasks of %s: %v", u.name, err)
 		}
+		if !t.Failed() {
+			return
+		}
+		var said strings.Builder
 		for line := range strings.Lines(shared.process.Said()) {
-			if t.Failed() && strings.Contains(line, u.name) {
-				t.Log(strings.TrimSpace(line))
+			if strings.Contains(line, u.name) {
+				said.WriteString(line)
 			}
 		}
+		t.Logf("the log of the shared server about %s:\n%s", u.name, said.String())
 	})
 	return u
 }

@@ -61,7 +61,7 @@ run: |
   echo "$SKYPILOT_NODE_IPS" | head -n1
   echo "$SKYPILOT_TASK_ID $SKYPILOT_USER"
   echo "$MY_NUMBER $MY_FLAG $MY_TEXT"
-`, 0, `0 of 1, 0 GPUs, 0\n1\n\d+\.\d+\.\d+\.\d+\nsky-managed-[-0-9]+_task-\w{8}_\w{8}-0 ann@example\.com\n4 true a \$\(b\) \$\$c\n`},
+`, 0, `0 of 1, 0 GPUs, 0\n1\n\d+\.\d+\.\d+\.\d+\nsky-managed-[-0-9]+_task-\w{8}_\w{8}-0 ann\d+@example\.com\n4 true a \$\(b\) \$\$c\n`},
 		{"a directory named by a variable", `
 envs: {WHERE: tmp}
 workdir: /${WHERE}
