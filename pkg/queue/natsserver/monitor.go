@@ -76,6 +76,7 @@ type storeMonitor struct {
 	lastHealthy time.Time // last check without a failure
 	brokenSince time.Time // first check that found the store broken; zero while the store is healthy
 	lastReopen  time.Time // last attempt to reopen the store
+	reopenErr   error     // why that attempt failed; nil if it did not
 }
 
 func (w *storeMonitor) check(ctx context.Context) {
@@ -97,7 +98,10 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 	c := w.server.config
 	why := probe(c.Dir)
 	writable := why == nil
-	if writable {
+	switch {
+	case writable && w.reopenErr != nil: // NATS reports only that it is shut down
+		why = w.reopenErr
+	case writable:
 		why = ill
 	}
 	w.server.setBroken(why)
@@ -109,9 +113,9 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 		return
 	}
 	w.lastReopen = time.Now()
-	if err := w.server.reopen(w.lastHealthy.Add(-writebackWindow)); err != nil {
-		w.server.setBroken(err)
-		c.Logger.Error("reopening the store of the command log failed", "dir", c.Dir, "err", err)
+	if w.reopenErr = w.server.reopen(w.lastHealthy.Add(-writebackWindow)); w.reopenErr != nil {
+		w.server.setBroken(w.reopenErr)
+		c.Logger.Error("reopening the store of the command log failed", "dir", c.Dir, "err", w.reopenErr)
 		return
 	}
 	w.check(ctx)
@@ -120,7 +124,7 @@ func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
 func (w *storeMonitor) recovered() {
 	w.server.setBroken(nil)
 	w.server.config.Logger.Info("the store of the command log accepts commands again", "dir", w.server.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
-	w.suspect, w.lastHealthy, w.brokenSince = false, time.Now(), time.Time{}
+	*w = storeMonitor{server: w.server, lastHealthy: time.Now(), lastReopen: w.lastReopen}
 }
 
 // setBroken sets the error that StoreErr returns; nil means that the store accepts writes.

@@ -3,10 +3,46 @@ package natsserver
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
+// While the store stays closed because it cannot be reopened, StoreErr says why.
+func TestStoreThatCannotBeReopened(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := start(t, Config{Dir: dir})
+	obstacle := filepath.Join(dir, "anew")
+	if err := os.Mkdir(obstacle, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, server.JetStreamStoreDir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shutDown(n.current())
+	w := storeMonitor{server: n, lastHealthy: time.Now()}
+	w.check(t.Context()) // NATS may report a failure for a moment
+	for range 2 {
+		w.check(t.Context())
+		if err := n.StoreErr(); err == nil || !strings.Contains(err.Error(), "broken (is a directory)") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	w.lastReopen = time.Time{}
+	w.check(t.Context())
+	if err := n.StoreErr(); err != nil || !n.Healthy() {
+		t.Errorf("after the store was reopened: %v", err)
+	}
+}
+
 func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, by := filepath.Join(dir, "file"), filepath.Join(dir, "anew")
 	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {

@@ -4,6 +4,7 @@
 package natsserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,10 @@ type Config struct {
 	Listen     string // host:port at which subscribers receive events, and nothing else; empty for none
 	Logger     *slog.Logger
 
+	// SyncInterval is the time between two syncs of data that is not synced by each write; 0 means
+	// 1 s. The default of NATS is two minutes.
+	SyncInterval time.Duration
+
 	// Subscribers authenticates subscribers, so that each one receives the events of its user.
 	// nil means that every client of Listen receives all events.
 	Subscribers Authenticator
@@ -56,10 +61,7 @@ type Authenticator interface {
 
 const (
 	startTimeout = 20 * time.Second // for opening and verifying the store
-
-	// syncInterval is the time between two syncs, unless every write is synced. The default of
-	// NATS is two minutes.
-	syncInterval = time.Second
+	syncInterval = time.Second      // the default of Config.SyncInterval
 )
 
 // Start starts a NATS server on a directory. Start fails if another process uses the
@@ -143,7 +145,7 @@ func (n *Server) options() (*server.Options, error) {
 		JetStream:    true,
 		StoreDir:     c.Dir,
 		SyncAlways:   c.SyncAlways,
-		SyncInterval: syncInterval,
+		SyncInterval: cmp.Or(c.SyncInterval, syncInterval),
 		MaxPayload:   natsconn.MaxPayload,
 		// The default is a portion of the free space of the disk, which shrinks as the log
 		// grows: after some restart the log would no longer fit. The log has a limit of its
