@@ -79,7 +79,7 @@ func (w *writer) sendCall(ctx context.Context, p pendingCall, first task.Command
 	if p.err = w.store.StoreErr(); p.err != nil {
 		return p
 	}
-	p.call, p.late = newCall(shareOf(first), p.raws...).withTrace(first), time.NewTimer(appendTimeout)
+	p.call, p.late = w.newCall(first, p.raws...), time.NewTimer(w.timeout)
 	if !w.enqueue(ctx, p.call, p.late) {
 		p.err = errFull
 	}

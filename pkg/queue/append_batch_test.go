@@ -7,12 +7,14 @@ import (
 	"sync"
 	"testing"
 
+	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
 
 func TestManyCommandsAreStoredInOrder(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
-	const callers, each = 3, 2000
+	callers, each := 3, natstest.Rounds(2000)
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
@@ -37,12 +39,13 @@ func TestManyCommandsAreStoredInOrder(t *testing.T) {
 	if got := len(folded.seen()); got != callers*each+100 {
 		t.Errorf("%d commands were folded", got)
 	}
-	if got := log.counters.commands.Load(); got < callers*each+100 {
+	if got := log.counters.commands.Load(); int(got) < callers*each+100 {
 		t.Errorf("the metric counts %d commands", got)
 	}
 }
 
 func TestOneOfManyThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	large := submission("large")
 	large.Submit.Task.Run = strings.Repeat("x", maxEntry)
@@ -60,6 +63,7 @@ func TestOneOfManyThatIsTooLarge(t *testing.T) {
 }
 
 func TestCommandsTogetherFollowEachOther(t *testing.T) {
+	t.Parallel()
 	log, _ := start(t)
 	var others sync.WaitGroup
 	for i := range 50 {
@@ -73,6 +77,7 @@ func TestCommandsTogetherFollowEachOther(t *testing.T) {
 }
 
 func TestCommandsTogetherThatAreTooLarge(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	half := submission("half")
 	half.Submit.Task.Run = strings.Repeat("x", maxEntry/2)

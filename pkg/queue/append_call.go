@@ -33,21 +33,18 @@ type outcome struct {
 	err     error
 }
 
-func newCall(share float64, raws ...[]byte) *call {
-	k := &call{raws: raws, share: share, done: make(chan outcome, 1), deadline: time.Now().Add(appendTimeout)}
-	for _, raw := range raws {
-		k.size += len(raw) + len(",")
-	}
-	return k
-}
-
 // traceSize is the size of a task.Trace in an entry, without the length of its parent.
 const traceSize = len(`{"first":100000,"count":100000,"parent":""},`)
 
-// withTrace records the span of a submission, which the entry carries in its traces.
-func (k *call) withTrace(c task.Command) *call {
-	if c.Submit != nil && c.Submit.Trace != "" {
-		k.trace = c.Submit.Trace
+// newCall returns a call of encoded commands. The portion of the log and the span of first, which
+// is the first of the commands, count for all of them.
+func (w *writer) newCall(first task.Command, raws ...[]byte) *call {
+	k := &call{raws: raws, share: shareOf(first), done: make(chan outcome, 1), deadline: time.Now().Add(w.timeout)}
+	for _, raw := range raws {
+		k.size += len(raw) + len(",")
+	}
+	if first.Submit != nil && first.Submit.Trace != "" {
+		k.trace = first.Submit.Trace
 		k.size += traceSize + len(k.trace)
 	}
 	return k

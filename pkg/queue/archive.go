@@ -51,14 +51,15 @@ type partStore interface {
 // An archive retains submissions after their entries were removed from the log.
 type archive struct {
 	*logStream
-	follower *follower
-	parts    partStore
-	readers  chan struct{} // one element for each reader of the archive
-	timeout  time.Duration // for storing the parts before one compaction
+	follower  *follower
+	parts     partStore
+	partBytes int           // bytes of entries in one object
+	readers   chan struct{} // one element for each reader of the archive
+	timeout   time.Duration // for storing the parts before one compaction
 }
 
 func newArchive(s *logStream, f *follower, parts partStore) *archive {
-	return &archive{logStream: s, follower: f, parts: parts, readers: make(chan struct{}, maxArchiveReaders), timeout: time.Minute}
+	return &archive{logStream: s, follower: f, parts: parts, partBytes: archivePartBytes, readers: make(chan struct{}, maxArchiveReaders), timeout: time.Minute}
 }
 
 // Submission returns the specification of a task as submitted in the entry at seq, with
@@ -227,7 +228,7 @@ func (a *archive) storeEntries(ctx context.Context, log string, first, last uint
 			return err
 		}
 		p.add(at, raw)
-		if all = all[1:]; len(all) == 0 || p.lines.Len() >= archivePartBytes {
+		if all = all[1:]; len(all) == 0 || p.lines.Len() >= a.partBytes {
 			if err := a.storePart(ctx, &p); err != nil {
 				return err
 			}

@@ -52,31 +52,28 @@ func (l submissionLedger) submit(t *testing.T, log *running, ids ...string) {
 func (l submissionLedger) cut(t *testing.T, log *running, folded *fakeStateMachine) {
 	t.Helper()
 	log.waitReadIndex(t)
-	s := folded.snapshot(t, log)
-	if err := log.StoreSnapshot(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	log.publishedThrough.Store(s.seq)
-	if _, err := log.Compact(t.Context(), s.log, l.submissions); err != nil {
-		t.Fatal(err)
-	}
+	log.cutTo(t, folded.snapshot(t, log), l.submissions)
 }
 
 // check reads the submission of each task of the ledger.
 func (l submissionLedger) check(t *testing.T, log *running) {
 	t.Helper()
 	for id, seq := range l {
-		got, err := log.Submission(t.Context(), seq, id)
+		var got task.Spec
+		patiently(t, func() (err error) {
+			got, err = log.Submission(t.Context(), seq, id)
+			return err
+		})
 		want := task.Spec{Name: id, Run: "echo " + id, Secrets: map[string]string{"TOKEN": task.Redacted}}
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("submission of %s: %v (-want +got):\n%s", id, err, diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("submission of %s (-want +got):\n%s", id, diff)
 		}
 	}
 }
 
 func archivedNames(t *testing.T, log *running) []string {
 	t.Helper()
-	all, err := log.archive.parts.List(t.Context())
+	all, err := log.archive.parts.List(natstest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +82,7 @@ func archivedNames(t *testing.T, log *running) []string {
 
 func readPart(t *testing.T, log *running, name string) ([]byte, error) {
 	t.Helper()
-	r, err := log.archive.parts.Open(t.Context(), name)
+	r, err := log.archive.parts.Open(natstest.Context(t), name)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +90,7 @@ func readPart(t *testing.T, log *running, name string) ([]byte, error) {
 }
 
 func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	l := submissionLedger{}
 	l.submit(t, log, "one", "two", "gone", "three")
@@ -108,7 +106,7 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 		t.Fatalf("the log begins at entry %d, and was not cut", at)
 	}
 	for id, seq := range map[string]uint64{"gone": gone, "other": l["one"], "nobody": 1} {
-		if _, err := log.Submission(t.Context(), seq, id); !errors.Is(err, task.ErrNotFound) {
+		if _, err := log.Submission(natstest.Context(t), seq, id); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("the submission of %s, which is not there: %v", id, err)
 		}
 	}
@@ -120,17 +118,19 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 }
 
 func TestSubmissionsWhileNATSIsAway(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	l := submissionLedger{}
 	l.submit(t, log, "one")
 	server.Close()
-	if _, err := log.Submission(t.Context(), l["one"], "one"); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := log.Submission(natstest.Context(t), l["one"], "one"); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("it says %v", err)
 	}
 }
 
 func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	l := submissionLedger{}
 	l.submit(t, log, "one")
@@ -139,7 +139,7 @@ func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 	l.cut(t, log, folded)
 	l.submit(t, log, "three")
 	l.cut(t, log, folded)
-	if err := log.archive.parts.Store(t.Context(), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
+	if err := log.archive.parts.Store(natstest.Context(t), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
 		t.Fatal(err)
 	}
 	before := archivedNames(t, log)
@@ -156,6 +156,7 @@ func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
 // A pod that is no longer the leader may continue for a while. The part that it archives of a
 // log that another pod has compacted does not replace the part of that pod.
 func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	l := submissionLedger{}
 	l.submit(t, log, "one", "two", "three")
@@ -163,17 +164,19 @@ func TestALogThatIsCutWhileItIsArchived(t *testing.T) {
 	l.cut(t, log, folded)
 	l.submit(t, log, "four")
 	l.cut(t, log, folded)
-	if err := log.archive.storeEntries(t.Context(), log.follower.id(), first, l["three"], l.submissions); err == nil {
+	if err := log.archive.storeEntries(natstest.Context(t), log.follower.id(), first, l["three"], l.submissions); err == nil {
 		t.Error("a log that was cut is archived again")
 	}
 	l.check(t, log)
 }
 
 func TestPartsOfTheArchive(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	l := submissionLedger{}
-	run := strings.Repeat("x", 700<<10)
-	for range 2 * archivePartBytes / len(run) {
+	log.archive.partBytes = 40 << 10
+	run := strings.Repeat("x", 7<<10)
+	for range 2 * log.archive.partBytes / len(run) {
 		id := task.NewID()
 		if _, err := log.Append(t.Context(), task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: run}}}); err != nil {
 			t.Fatal(err)
@@ -188,48 +191,57 @@ func TestPartsOfTheArchive(t *testing.T) {
 		t.Errorf("%d objects for %d entries", n, len(l))
 	}
 	for id, seq := range l {
-		if got, err := log.Submission(t.Context(), seq, id); err != nil || got.Run != run {
-			t.Errorf("submission of %s: %v", id, err)
+		var got task.Spec
+		patiently(t, func() (err error) {
+			got, err = log.Submission(t.Context(), seq, id)
+			return err
+		})
+		if got.Run != run {
+			t.Errorf("submission of %s has %d bytes", id, len(got.Run))
 		}
 	}
 }
 
 // An archive that rejects every part delays compaction only as long as the log has space.
 func TestAnArchiveThatTakesNothing(t *testing.T) {
+	t.Parallel()
 	for name, put := range map[string]func(context.Context) error{
 		"and says so":         func(context.Context) error { return errors.New("nothing is taken") },
 		"and does not answer": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, folded := start(t)
-			log.archive.timeout = 50 * time.Millisecond
 			l := submissionLedger{}
 			l.submit(t, log, "one", "two")
 			l.cut(t, log, folded)
 			l.submit(t, log, "three")
 			s := folded.snapshot(t, log)
-			if err := log.StoreSnapshot(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
 			log.publishedThrough.Store(s.seq)
-			log.archive.parts = refusing{log.archive.parts, put}
+			log.archive.parts, log.archive.timeout = refusing{log.archive.parts, put}, 50*time.Millisecond
 			before := begins(t, log)
-			if _, err := log.Compact(t.Context(), s.log, l.submissions); err == nil || begins(t, log) != before {
+			if _, err := log.Compact(natstest.Context(t), s.log, l.submissions); err == nil || begins(t, log) != before {
 				t.Errorf("dropping: %v; the log begins at entry %d, before it did at %d", err, begins(t, log), before)
 			}
 			config := log.stream.CachedInfo().Config
 			config.MaxBytes = int64(log.stream.CachedInfo().State.Bytes) + 1000 //nolint:gosec // some bytes
-			if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
+			if _, err := log.js.UpdateStream(natstest.Context(t), config); err != nil {
 				t.Fatal(err)
 			}
-			if done, err := log.Compact(t.Context(), s.log, l.submissions); err != nil || !done || begins(t, log) == before {
-				t.Errorf("dropping what is too much: %t, %v; it begins at entry %d, before it did at %d", done, err, begins(t, log), before)
+			var done bool
+			patiently(t, func() (err error) {
+				done, err = log.Compact(t.Context(), s.log, l.submissions)
+				return err
+			})
+			if !done || begins(t, log) == before {
+				t.Errorf("dropping what is too much: %t; it begins at entry %d, before it did at %d", done, begins(t, log), before)
 			}
 		})
 	}
 }
 
 func TestLogMustBeCompacted(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		bytes, limit int64
 		want         bool

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -31,9 +30,9 @@ func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fake
 // removeSnapshots removes all snapshots, as an operator could.
 func removeSnapshots(t *testing.T, log *running) {
 	t.Helper()
-	stream, err := log.js.Stream(t.Context(), "OBJ_"+snapshotBucket)
+	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+snapshotBucket)
 	if err == nil {
-		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject("$O."+snapshotBucket+".>"))
+		err = stream.Purge(natstest.Context(t), jetstream.WithPurgeSubject("$O."+snapshotBucket+".>"))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +43,7 @@ func removeSnapshots(t *testing.T, log *running) {
 // whole log. The pod starts as soon as a snapshot exists; a pod with the whole state stores
 // one at once.
 func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
+	t.Parallel()
 	server, log, folded := cutLog(t)
 	removeSnapshots(t, log)
 	state := &fakeStateMachine{}
@@ -53,9 +53,7 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 		t.Errorf("it is ready with %v", state.seen())
 	}
 	s := folded.snapshot(t, log)
-	if err := log.StoreSnapshot(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
 	late.waitReadIndex(t)
 	if diff := cmp.Diff(folded.seen(), state.seen()); diff != "" || late.StartErr() != nil {
 		t.Errorf("blocked by %v; commands (-want +got):\n%s", late.StartErr(), diff)
@@ -63,6 +61,7 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 }
 
 func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
+	t.Parallel()
 	server, log, _ := cutLog(t)
 	removeSnapshots(t, log)
 	state := &fakeStateMachine{}
@@ -79,11 +78,12 @@ func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
 // A running pod keeps its whole state, whatever is removed from the log and whichever
 // snapshots it finds.
 func TestARunningPodKeepsItsState(t *testing.T) {
+	t.Parallel()
 	_, log, folded := cutLog(t)
 	removeSnapshots(t, log)
 	log.put(t, "more")
 	log.waitReadIndex(t)
-	if err := log.stream.Purge(t.Context(), jetstream.WithPurgeSequence(log.follower.applied())); err != nil {
+	if err := log.stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(log.follower.applied())); err != nil {
 		t.Fatal(err)
 	}
 	log.waitReadIndex(t)
@@ -99,12 +99,13 @@ func TestARunningPodKeepsItsState(t *testing.T) {
 // A leader that was paused while it removed old snapshots removes none of the snapshots that
 // its successor stored.
 func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
+	t.Parallel()
 	server, first, folded := cutLog(t)
-	head, err := first.identify(t.Context(), appliedPosition{})
+	head, err := first.identify(natstest.Context(t), appliedPosition{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := first.usableSnapshots(t.Context(), head.id, head.StreamState)
+	kept, err := first.usableSnapshots(natstest.Context(t), head.id, head.StreamState)
 	if err != nil || len(kept) != retainedSnapshots {
 		t.Fatalf("%d snapshots, %v", len(kept), err)
 	}
@@ -114,8 +115,8 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 		second.put(t, id)
 		storeSnapshot(t, second, state)
 	}
-	err = first.pruneBefore(t.Context(), kept) // the first leader continues with its old list
-	if all, wrong := second.listSnapshots(t.Context(), head.id); wrong != nil || len(all) != retainedSnapshots {
+	err = first.pruneBefore(natstest.Context(t), kept) // the first leader continues with its old list
+	if all, wrong := second.listSnapshots(natstest.Context(t), head.id); wrong != nil || len(all) != retainedSnapshots {
 		t.Fatalf("after it went on (%v) there are %d snapshots, %v", err, len(all), wrong)
 	}
 	late := &fakeStateMachine{}
@@ -128,12 +129,13 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 
 // A foreign message has no effect on any pod, and an operator can remove it.
 func TestMessagesThatAreNoEntries(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, server), Config{}, folded)
 	log.put(t, "one")
 	for _, message := range []string{"hello", `{"temperature":21}`, "", `[1]`, `{"v":"1"}`} {
-		if _, err := log.js.Publish(t.Context(), subject.Log, []byte(message)); err != nil {
+		if _, err := log.js.Publish(natstest.Context(t), subject.Log, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,7 +149,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "two"}, restarted.seen()); diff != "" {
 		t.Errorf("commands of a pod that starts (-want +got):\n%s", diff)
 	}
-	if err := log.stream.DeleteMsg(t.Context(), foreign); err != nil {
+	if err := log.stream.DeleteMsg(natstest.Context(t), foreign); err != nil {
 		t.Fatal(err)
 	}
 	without := &fakeStateMachine{}
@@ -163,21 +165,20 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 
 // No pod waits for an entry that was deleted at the end of the log.
 func TestTheLastMessageIsDeleted(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	log.put(t, "one")
-	if _, err := log.js.Publish(t.Context(), subject.Log, []byte("hello")); err != nil {
+	if _, err := log.js.Publish(natstest.Context(t), subject.Log, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	log.waitReadIndex(t)
-	if err := log.stream.DeleteMsg(t.Context(), log.follower.applied()); err != nil {
+	if err := log.stream.DeleteMsg(natstest.Context(t), log.follower.applied()); err != nil {
 		t.Fatal(err)
 	}
 	folded := &fakeStateMachine{}
 	late := follow(t, natstest.Connect(t, server), Config{}, folded)
-	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
-	defer cancel()
-	if err := late.WaitCaughtUp(ctx); err != nil {
+	if err := late.WaitCaughtUp(natstest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	late.waitReadIndex(t)

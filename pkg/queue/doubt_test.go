@@ -37,6 +37,7 @@ func (d *doubtful) Publish(ctx context.Context, subject string, raw []byte, o ..
 // Once an entry may be stored, a later rejection of the same entry is not reported as "nothing
 // was stored".
 func TestARejectionAfterADoubtIsNone(t *testing.T) {
+	t.Parallel()
 	full := &jetstream.APIError{Code: 503, ErrorCode: 10077, Description: "maximum messages exceeded"}
 	for _, tt := range []struct {
 		name     string
@@ -70,12 +71,13 @@ func TestARejectionAfterADoubtIsNone(t *testing.T) {
 }
 
 func TestOnlyDeletedEntriesMayBeMissing(t *testing.T) {
+	t.Parallel()
 	log, _ := start(t)
 	for _, id := range names("task", 5) { // entries 2 to 6: the first entry names the log
 		log.put(t, id)
 	}
 	for _, seq := range []uint64{3, 4} {
-		if err := log.stream.DeleteMsg(t.Context(), seq); err != nil {
+		if err := log.stream.DeleteMsg(natstest.Context(t), seq); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,13 +85,14 @@ func TestOnlyDeletedEntriesMayBeMissing(t *testing.T) {
 		first, last uint64
 		want        bool
 	}{{3, 4, true}, {3, 3, true}, {4, 4, true}, {3, 5, false}, {2, 4, false}, {5, 5, false}, {4, 3, false}} {
-		if err := log.verifyDeleted(t.Context(), tt.first, tt.last); (err == nil) != tt.want {
+		if err := log.verifyDeleted(natstest.Context(t), tt.first, tt.last); (err == nil) != tt.want {
 			t.Errorf("entries %d to %d: %v", tt.first, tt.last, err)
 		}
 	}
 }
 
 func TestTheArchiveHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	encode := func(commands ...task.Command) []byte {
 		e := task.Entry{Version: task.EntryVersion, Log: "log"}
 		for _, c := range commands {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -60,11 +61,7 @@ func fill(t *testing.T, dir string) (free func()) {
 func embedMonitored(t *testing.T, dir string, machine StateMachine) (*natsserver.Server, *running, *journal) {
 	t.Helper()
 	said := &journal{}
-	e, err := natsserver.Start(natsserver.Config{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := natstest.Start(t, natsserver.Config{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { _ = e.Run(ctx) })
@@ -93,6 +90,7 @@ func (j *journal) count(text string) int {
 // A full disk breaks the store. The store reports the failure and accepts only entries that
 // are on disk; once the disk has free space, the store works again.
 func TestAStoreWhoseDiskIsFull(t *testing.T) {
+	t.Parallel()
 	dir := smallDisk(t, "16m")
 	folded := &fakeStateMachine{}
 	e, log, said := embedMonitored(t, dir, folded)
@@ -100,26 +98,29 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	free := fill(t, dir)
 
 	accepted := []string{"before"}
-	for _, id := range names("during", 1000) {
-		ctx, cancel := context.WithTimeout(t.Context(), retryPause)
-		_, err := log.Append(ctx, submission(id))
-		cancel()
-		if err != nil {
-			if !errors.Is(err, task.ErrUnavailable) {
-				t.Fatalf("append to a full disk: %v", err)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	refused := make(chan error, 1)
+	go func() {
+		for n := 0; ; n++ {
+			id := fmt.Sprint("during", n)
+			if _, err := log.Append(ctx, submission(id)); err != nil {
+				refused <- err
+				return
 			}
-			break
+			accepted = append(accepted, id)
 		}
-		accepted = append(accepted, id)
-	}
+	}()
 	natstest.Eventually(t, "the store to be found broken", func() bool { return e.StoreErr() != nil })
+	leave()
+	if err := <-refused; !errors.Is(err, task.ErrUnavailable) {
+		t.Fatalf("append to a full disk: %v", err)
+	}
 	_, err := log.Append(t.Context(), submission("refused"))
 	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "the store of the command log is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
 	}
-	if _, ok := log.WaitReadIndex(t.Context()); !ok {
-		t.Error("reads wait for a store that only takes no writes")
-	}
+	log.waitReadIndex(t) // the store only takes no writes
 
 	free()
 	natstest.Eventually(t, "the store to take commands again", func() bool { return e.StoreErr() == nil })
@@ -135,9 +136,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	if n := folded.timesReset(); n != 0 {
 		t.Errorf("the log was read anew %d times", n)
 	}
-	for text, want := range map[string]int{"the store of the command log is broken": 1, "accepts commands again": 1} {
-		if got := said.count(text); got != want {
-			t.Errorf("it said %q %d times, want %d", text, got, want)
-		}
+	for _, text := range []string{"the store of the command log is broken", "accepts commands again"} {
+		natstest.Eventually(t, "one message that "+text, func() bool { return said.count(text) == 1 })
 	}
 }

@@ -24,6 +24,7 @@ func openFiles(t *testing.T, nc *natsconn.Conn) *blob.Files {
 
 // Files use a connection of their own, both with the embedded NATS and with an external one.
 func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
+	t.Parallel()
 	embedded, external := natstest.Embed(t, t.TempDir()), natstest.Serve(t)
 	for name, connect := range map[string]func() *natsconn.Conn{
 		"embedded": func() *natsconn.Conn { return natstest.Connect(t, embedded) },
@@ -32,34 +33,43 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, nc := follow(t, connect(), Config{}, &fakeStateMachine{}), connect()
 			files := openFiles(t, nc)
-			uploads, err := files.OpenUploadStore(t.Context())
+			uploads, err := files.OpenUploadStore(natstest.Context(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			blobs, err := files.OpenLogArchive(t.Context(), 64<<20)
+			blobs, err := files.OpenLogArchive(natstest.Context(t), 64<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
-			content := noise(4<<20 + 1)
+			content := noise(natstest.Rounds(1 << 20))
 			before := log.nats.Stats()
-			if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(content)); err != nil {
+			if _, err := uploads.Store(natstest.Context(t), "ann/a", bytes.NewReader(content)); err != nil {
 				t.Fatal(err)
 			}
-			if err := blobs.Store(t.Context(), "log", nil, content); err != nil {
+			if err := blobs.Store(natstest.Context(t), "log", nil, content); err != nil {
 				t.Fatal(err)
 			}
 			var readers sync.WaitGroup
-			for range 64 {
+			for range 16 {
 				readers.Go(func() {
-					got, err := io.ReadAll(uploads.Open(t.Context(), "ann/a", int64(len(content))))
-					if err != nil || !bytes.Equal(got, content) {
-						t.Errorf("read %d bytes of %d: %v", len(got), len(content), err)
+					var got []byte
+					patiently(t, func() (err error) {
+						got, err = io.ReadAll(uploads.Open(t.Context(), "ann/a", int64(len(content))))
+						return err
+					})
+					if !bytes.Equal(got, content) {
+						t.Errorf("read %d bytes of %d", len(got), len(content))
 					}
 				})
 			}
 			readers.Wait()
-			if _, got, err := blobs.Get(t.Context(), "log"); err != nil || !bytes.Equal(got, content) {
-				t.Errorf("read %d bytes of the log: %v", len(got), err)
+			var got []byte
+			patiently(t, func() (err error) {
+				_, got, err = blobs.Get(t.Context(), "log")
+				return err
+			})
+			if !bytes.Equal(got, content) {
+				t.Errorf("read %d bytes of the log", len(got))
 			}
 			after := log.nats.Stats()
 			if n := after.InBytes - before.InBytes + after.OutBytes - before.OutBytes; n > uint64(len(content))/4 {

@@ -4,11 +4,13 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -44,6 +46,9 @@ type Config struct {
 	Dir          string        // directory of an embedded store; the log leaves a reserve of free space there; empty for an external NATS
 	Store        EmbeddedStore // store inside this process; nil for an external NATS
 	Logger       *slog.Logger
+
+	// AppendTimeout is how long a call waits for the log to store its commands; 0 means 5 s.
+	AppendTimeout time.Duration
 
 	// AcceptLogLoss lets a pod start although entries are missing that no snapshot covers.
 	AcceptLogLoss bool
@@ -110,7 +115,7 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 	l.logStream = &logStream{js: js, stream: stream, logger: c.Logger, dir: c.Dir}
 	l.snapshotStore = &snapshotStore{logStream: l.logStream, bucket: snapshots}
 	l.follower = newFollower(l.logStream, l.snapshotStore, c.AcceptLogLoss)
-	l.writer = newWriter(l.logStream, l.follower, l.store)
+	l.writer = newWriter(l.logStream, l.follower, l.store, cmp.Or(c.AppendTimeout, appendTimeout))
 	l.follower.writer = l.writer
 	l.readIndex = newReadIndex(l.logStream, l.follower, c.SingleWriter)
 	l.archive = newArchive(l.logStream, l.follower, archived)

@@ -19,6 +19,7 @@ import (
 )
 
 func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
+	t.Parallel()
 	log, _ := start(t)
 	for i, id := range names("task", 3) {
 		want := task.Result{ID: id, Count: i}
@@ -29,8 +30,9 @@ func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
 }
 
 func TestConcurrentAppendsShareEntries(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
-	const callers, each = 64, 8
+	callers, each := natstest.Rounds(64), 8
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
@@ -55,6 +57,7 @@ func TestConcurrentAppendsShareEntries(t *testing.T) {
 }
 
 func TestAnEntryKnowsItsLogWriterNumberAndPlace(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	log.put(t, "one")
 	log.put(t, "two")
@@ -66,7 +69,7 @@ func TestAnEntryKnowsItsLogWriterNumberAndPlace(t *testing.T) {
 		t.Errorf("the first entry does not just name the log: %+v", name)
 	}
 	for i, e := range entries {
-		if e.Version != task.EntryVersion || e.Log != entries[0].Log || e.Seq != uint64(i+1) || e.Time.IsZero() {
+		if e.Version != task.EntryVersion || e.Log != entries[0].Log || e.Seq < uint64(i+1) || e.Time.IsZero() {
 			t.Errorf("entry %d: %+v", i+1, e)
 		}
 		if i > 0 && (e.Number != uint64(i) || e.Writer == "" || e.Writer != entries[1].Writer) {
@@ -76,6 +79,7 @@ func TestAnEntryKnowsItsLogWriterNumberAndPlace(t *testing.T) {
 }
 
 func TestARestartFoldsAllAgainInOrder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := &fakeStateMachine{}
 	server := natstest.Embed(t, dir)
@@ -102,15 +106,14 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 }
 
 func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	seen := &fakeStateMachine{}
 	first := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	second := follow(t, natstest.Connect(t, server), Config{}, seen)
 	for _, id := range names("task", 50) {
 		first.put(t, id)
-		if age, ok := second.WaitReadIndex(t.Context()); !ok {
-			t.Fatalf("sync: lost since %v", age)
-		}
+		second.waitReadIndex(t)
 		if got := seen.seen(); len(got) == 0 || got[len(got)-1] != id {
 			t.Fatalf("after %s was accepted the other pod has seen %v", id, got)
 		}
@@ -118,6 +121,7 @@ func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
 }
 
 func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	log := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	log.waitReadIndex(t)
@@ -125,11 +129,7 @@ func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
 	var all sync.WaitGroup
 	const readers = 500
 	for range readers {
-		all.Go(func() {
-			for ok := false; !ok && t.Context().Err() == nil; { // on a busy machine the end may be unconfirmed for a moment
-				_, ok = log.WaitReadIndex(t.Context())
-			}
-		})
+		all.Go(func() { log.waitReadIndex(t) })
 	}
 	all.Wait()
 	if asked := log.nats.Stats().OutMsgs - before; asked >= readers/2 {
@@ -138,6 +138,7 @@ func TestWaitReadIndexAsksOnceForAllReaders(t *testing.T) {
 }
 
 func TestTwoPodsAppendToOneOrder(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	seen := [2]*fakeStateMachine{{}, {}}
 	pods := [2]*running{}
@@ -166,26 +167,9 @@ func TestTwoPodsAppendToOneOrder(t *testing.T) {
 	}
 }
 
-// A repeatedEntries machine folds a repeated entry as the state does: with its first results.
-type repeatedEntries struct {
-	fakeStateMachine
-	results map[uint64][]task.Result
-}
-
-func (r *repeatedEntries) Fold(e task.Entry) ([]task.Result, error) {
-	if r.results == nil {
-		r.results = map[uint64][]task.Result{}
-	}
-	if first, ok := r.results[e.Number]; ok && e.Writer != "" {
-		return first, nil
-	}
-	results, err := r.fakeStateMachine.Fold(e)
-	r.results[e.Number] = results
-	return results, err
-}
-
 func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
-	folded := &repeatedEntries{}
+	t.Parallel()
+	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
 	entries := folded.stored()
@@ -194,7 +178,7 @@ func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := log.js.Publish(t.Context(), subject.Log, again); err != nil {
+		if _, err := log.js.Publish(natstest.Context(t), subject.Log, again); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,6 +191,7 @@ func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
 }
 
 func TestACommandThatIsTooLargeIsNotStored(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	c := submission("large")
 	c.Submit.Task.Run = strings.Repeat("x", maxEntry)
@@ -223,6 +208,7 @@ func TestACommandThatIsTooLargeIsNotStored(t *testing.T) {
 }
 
 func TestLargeCommandsAreSpreadOverEntries(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	var all sync.WaitGroup
 	for _, id := range names("large", 24) {
@@ -243,13 +229,14 @@ func TestLargeCommandsAreSpreadOverEntries(t *testing.T) {
 }
 
 func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, entry string }{
 		{"unknown command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"teleport":{"id":"a"}}]}`},
 		{"unknown field of a command", `{"v":1,"log":"%s","writer":"w","n":1,"commands":[{"stop":{"id":"a","user":"b","when":"later"}}]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
-			l, err := Open(t.Context(), nc, Config{})
+			l, err := Open(natstest.Context(t), nc, Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +245,7 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 			if err := l.WaitCaughtUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.js.Publish(t.Context(), subject.Log, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {
+			if _, err := l.js.Publish(natstest.Context(t), subject.Log, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {
 				t.Fatal(err)
 			}
 			err = <-ended
@@ -270,6 +257,7 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 }
 
 func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		stream jetstream.StreamConfig
@@ -284,15 +272,15 @@ func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream, err := js.CreateStream(t.Context(), tt.stream)
+			stream, err := js.CreateStream(natstest.Context(t), tt.stream)
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := stream.CachedInfo().Config
-			if _, err := Open(t.Context(), nc, Config{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := Open(natstest.Context(t), nc, Config{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("open: %v, want an error with %q", err, tt.want)
 			}
-			after, err := stream.Info(t.Context())
+			after, err := stream.Info(natstest.Context(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,13 +292,14 @@ func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
 }
 
 func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
+	t.Parallel()
 	for _, message := range []string{`{"temperature": 21}`, "hello"} {
 		nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
-		l, err := Open(t.Context(), nc, Config{})
+		l, err := Open(natstest.Context(t), nc, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.js.Publish(t.Context(), subject.Log, []byte(message)); err != nil {
+		if _, err := l.js.Publish(natstest.Context(t), subject.Log, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Run(t.Context(), &fakeStateMachine{}); err == nil || !strings.Contains(err.Error(), "stream LOG is not a log of k8s-cli") {
@@ -320,6 +309,7 @@ func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	log, _ := start(t)
 	log.put(t, "one")
 	if err := log.stop(); !errors.Is(err, context.Canceled) {

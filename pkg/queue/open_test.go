@@ -15,6 +15,7 @@ import (
 
 // A stream that cannot be read may belong to others, so Open changes nothing.
 func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
+	t.Parallel()
 	r := natstest.Serve(t)
 	r.Down()
 	r.Options.Users = []*server.User{
@@ -43,13 +44,13 @@ func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{"app.>"}}
-	if _, err := admin.CreateStream(t.Context(), theirs); err != nil {
+	if _, err := admin.CreateStream(natstest.Context(t), theirs); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), as("us"), Config{}); err == nil {
 		t.Error("a stream that cannot be looked at was opened")
 	}
-	s, err := admin.Stream(t.Context(), subject.LogStream)
+	s, err := admin.Stream(natstest.Context(t), subject.LogStream)
 	if err != nil {
 		t.Fatal(err)
 	}

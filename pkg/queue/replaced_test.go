@@ -17,15 +17,14 @@ import (
 // recreate deletes the log and creates it again, as an operator could.
 func recreate(t *testing.T, log *running) {
 	t.Helper()
-	info, err := log.stream.Info(t.Context())
+	info, err := log.stream.Info(natstest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := log.js.DeleteStream(t.Context(), subject.LogStream); err != nil {
+	if err := log.js.DeleteStream(natstest.Context(t), subject.LogStream); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
-	defer cancel()
+	ctx := natstest.Context(t)
 	for { // NATS may still be removing the files of the former stream
 		_, err := log.js.CreateStream(ctx, info.Config)
 		if err == nil {
@@ -41,12 +40,13 @@ const storeNotCreated jetstream.ErrorCode = 10049 // JSStreamStoreFailedF of NAT
 
 func purge(t *testing.T, log *running) {
 	t.Helper()
-	if err := log.stream.Purge(t.Context()); err != nil {
+	if err := log.stream.Purge(natstest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
+	t.Parallel()
 	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "old")
@@ -67,6 +67,7 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 // A running pod has the whole state of a purged log. The pod continues, and the leader stores
 // a snapshot for pods that start later.
 func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, server), Config{}, folded)
@@ -79,9 +80,8 @@ func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 		log.waitReadIndex(t)
 		return log.SnapshotDue()
 	})
-	if err := log.StoreSnapshot(t.Context(), folded.snapshot(t, log)); err != nil {
-		t.Fatal(err)
-	}
+	s := folded.snapshot(t, log)
+	patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
 	late := &fakeStateMachine{}
 	follow(t, natstest.Connect(t, server), Config{}, late).waitReadIndex(t)
 	for _, m := range []*fakeStateMachine{folded, late} {
@@ -94,6 +94,7 @@ func TestAPurgeOfTheLogLosesNothing(t *testing.T) {
 // The fold accepts the entries of a writer only from the first one on, so a writer needs a new
 // id when the log is replaced.
 func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
+	t.Parallel()
 	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
@@ -114,6 +115,7 @@ func TestAWriterBeginsAnewWithTheLog(t *testing.T) {
 
 // Two pods, one of which started after a purge, follow the same log.
 func TestAPodThatStartsAfterAPurgeSeesTheSameLog(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	first, second := &fakeStateMachine{}, &fakeStateMachine{}
 	one := follow(t, natstest.Connect(t, server), Config{}, first)
@@ -144,6 +146,7 @@ func (f *forgetfulMachine) Fold(e task.Entry) ([]task.Result, error) {
 }
 
 func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
+	t.Parallel()
 	folded := &forgetfulMachine{strays: 1}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true}, folded)
 	if v, err := log.Append(t.Context(), submission("one")); !errors.Is(err, task.ErrUnavailable) {
@@ -170,6 +173,7 @@ func (s slowMachine) Fold(e task.Entry) ([]task.Result, error) {
 // While the first entry of a compacted log is still being folded, a read barrier does not take
 // the log for another log.
 func TestALogThatWasCutIsReadOnce(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	before := follow(t, remote.Dial(t), Config{}, &fakeStateMachine{})
 	before.put(t, "cut off")
@@ -177,7 +181,7 @@ func TestALogThatWasCutIsReadOnce(t *testing.T) {
 	if err := before.stop(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := before.stream.Purge(t.Context(), jetstream.WithPurgeSequence(before.follower.applied())); err != nil {
+	if err := before.stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(before.follower.applied())); err != nil {
 		t.Fatal(err)
 	}
 	machine := slowMachine{&fakeStateMachine{}, make(chan struct{})}
@@ -186,11 +190,11 @@ func TestALogThatWasCutIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	stood := late.follower.appliedPosition()
-	info, err := late.info(t.Context())
+	info, err := late.info(natstest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := late.follower.restartIfReplaced(t.Context(), info, stood); err != nil {
+	if err := late.follower.restartIfReplaced(natstest.Context(t), info, stood); err != nil {
 		t.Errorf("the log is taken for another one: %v", err)
 	}
 	close(machine.may)

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,19 +25,24 @@ func storeSnapshot(t *testing.T, log *running, folded *fakeStateMachine) *snapsh
 	t.Helper()
 	log.waitReadIndex(t)
 	s := folded.snapshot(t, log)
-	if err := log.StoreSnapshot(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	log.publishedThrough.Store(s.seq) // another test covers unpublished events
-	if _, err := log.Compact(t.Context(), s.log, noSubmissions); err != nil {
-		t.Fatal(err)
-	}
+	log.cutTo(t, s, noSubmissions)
 	return s
+}
+
+// cutTo stores a snapshot and compacts the log.
+func (r *running) cutTo(t *testing.T, s *snapshot, retained task.Submissions) {
+	t.Helper()
+	patiently(t, func() error { return r.StoreSnapshot(t.Context(), s) })
+	r.publishedThrough.Store(s.seq) // another test covers unpublished events
+	patiently(t, func() error {
+		_, err := r.Compact(t.Context(), s.log, retained)
+		return err
+	})
 }
 
 func begins(t *testing.T, log *running) uint64 {
 	t.Helper()
-	info, err := log.stream.Info(t.Context())
+	info, err := log.stream.Info(natstest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +50,7 @@ func begins(t *testing.T, log *running) uint64 {
 }
 
 func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	first := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, server), Config{}, first)
@@ -88,21 +93,22 @@ func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
 // corrupt overwrites a stored snapshot under its name.
 func corrupt(t *testing.T, log *running, s *snapshot) {
 	t.Helper()
-	all, err := log.listSnapshots(t.Context(), s.log)
+	all, err := log.listSnapshots(natstest.Context(t), s.log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(o storedSnapshot) bool { return o.seq == s.seq })
-	info, err := log.bucket.Info(t.Context(), all[i].object.Name)
+	info, err := log.bucket.Info(natstest.Context(t), all[i].object.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.bucket.Put(t.Context(), info.ObjectMeta, strings.NewReader(`{"ids":["spoilt"]}`)); err != nil {
+	if _, err := log.bucket.Put(natstest.Context(t), info.ObjectMeta, strings.NewReader(`{"ids":["spoilt"]}`)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestABrokenSnapshotIsPassedOver(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		broken int // number of corrupt snapshots, from the youngest
@@ -140,24 +146,21 @@ type newerRelease struct{ fakeStateMachine }
 func (n *newerRelease) Restore(io.Reader) error { return errors.New("a line that nobody understands") }
 
 func TestASnapshotOfANewerReleaseEndsRun(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	folded := &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, server), Config{}, folded)
 	log.put(t, "one")
 	storeSnapshot(t, log, folded)
-	l, err := Open(t.Context(), natstest.Connect(t, server), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
-	defer cancel()
-	if err := l.Run(ctx, &newerRelease{}); err == nil || !strings.Contains(err.Error(), "newer release") {
+	l := open(t, natstest.Connect(t, server), Config{})
+	if err := l.Run(natstest.Context(t), &newerRelease{}); err == nil || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("Run ended with %v", err)
 	}
 }
 
 // A snapshot is not used if its last entry was lost and written differently since.
 func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	first, second := &fakeStateMachine{}, &fakeStateMachine{}
 	log := follow(t, natstest.Connect(t, server), Config{}, first)
@@ -165,11 +168,11 @@ func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 	log.waitReadIndex(t)
 	s := first.snapshot(t, log)
 	s.raw = []byte(`{"ids":["lost"]}`)
-	if err := log.putSnapshot(t.Context(), s, "the hash of another entry"); err == nil {
+	if err := log.putSnapshot(natstest.Context(t), s, "the hash of another entry"); err == nil {
 		t.Fatal("a snapshot whose bytes are not those of its hash was stored")
 	}
 	lost := first.snapshot(t, log)
-	if err := log.putSnapshot(t.Context(), lost, "the hash of another entry"); err != nil {
+	if err := log.putSnapshot(natstest.Context(t), lost, "the hash of another entry"); err != nil {
 		t.Fatal(err)
 	}
 	other := follow(t, natstest.Connect(t, server), Config{}, second)
@@ -180,16 +183,17 @@ func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 }
 
 func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	put := func(name, of string) {
 		t.Helper()
 		meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{logHeader: of, seqHeader: "1"}}
-		if _, err := log.bucket.Put(t.Context(), meta, bytes.NewReader(make([]byte, 1000))); err != nil {
+		if _, err := log.bucket.Put(natstest.Context(t), meta, bytes.NewReader(make([]byte, 1000))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put("of another log", "other")
-	if _, err := log.js.Publish(t.Context(), "$O."+snapshotBucket+".C.orphan", []byte("of a writer that died")); err != nil {
+	if _, err := log.js.Publish(natstest.Context(t), "$O."+snapshotBucket+".C.orphan", []byte("of a writer that died")); err != nil {
 		t.Fatal(err)
 	}
 	var want []uint64
@@ -197,32 +201,33 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 		log.put(t, id)
 		want = append([]uint64{storeSnapshot(t, log, folded).seq}, want...)
 	}
-	objects, err := log.bucket.List(t.Context())
+	objects, err := log.bucket.List(natstest.Context(t))
 	if err != nil || len(objects) != 2 {
 		t.Fatalf("%d objects are left, %v", len(objects), err)
 	}
-	all, err := log.listSnapshots(t.Context(), log.follower.id())
+	all, err := log.listSnapshots(natstest.Context(t), log.follower.id())
 	if err != nil || all[0].seq != want[0] || all[1].seq != want[1] {
 		t.Errorf("snapshots %+v, %v; want those at %v", all, err, want[:2])
 	}
-	stream, err := log.js.Stream(t.Context(), "OBJ_"+snapshotBucket)
+	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+snapshotBucket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">")); err != nil || len(info.State.Subjects) != 4 {
+	if info, err := stream.Info(natstest.Context(t), jetstream.WithSubjectFilter(">")); err != nil || len(info.State.Subjects) != 4 {
 		t.Errorf("the bucket holds %v, %v; want two subjects of each snapshot", info.State.Subjects, err)
 	}
 }
 
 func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	config := log.stream.CachedInfo().Config
 	config.MaxBytes = minShare * 4000
-	if _, err := log.js.UpdateStream(t.Context(), config); err != nil {
+	if _, err := log.js.UpdateStream(natstest.Context(t), config); err != nil {
 		t.Fatal(err)
 	}
 	log.put(t, "one")
-	if _, err := log.info(t.Context()); err != nil {
+	if _, err := log.info(natstest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	if log.SnapshotDue() {
@@ -254,6 +259,7 @@ func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 }
 
 func TestASnapshotIsDueWhenTheLastOneIsOld(t *testing.T) {
+	t.Parallel()
 	log, _ := start(t)
 	log.put(t, "one")
 	log.snapshotPolicy.reset(time.Now().Add(-steadyAge))
@@ -298,6 +304,7 @@ func (s *stalledMachine) Fold(e task.Entry) ([]task.Result, error) {
 // A pod that reads nothing while the log is compacted starts again from a snapshot, and still
 // delivers the results of its own entries.
 func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	behind, ahead := &stalledMachine{}, &fakeStateMachine{}
 	slow := follow(t, natstest.Connect(t, server), Config{}, behind)
@@ -347,9 +354,11 @@ func (a *divergingMachine) Fold(e task.Entry) (results []task.Result, err error)
 }
 
 func TestDivergedPodRestoresTheSnapshotOfTheOthers(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	wrong, right := &divergingMachine{}, &fakeStateMachine{}
 	other := follow(t, natstest.Connect(t, server), Config{}, wrong)
+	other.waitReadIndex(t) // not from the snapshot
 	log := follow(t, natstest.Connect(t, server), Config{}, right)
 	log.put(t, "one")
 	log.put(t, "two")
@@ -366,6 +375,7 @@ func TestDivergedPodRestoresTheSnapshotOfTheOthers(t *testing.T) {
 
 // A log that is full, so that it accepts no marker, is compacted to its youngest snapshot.
 func TestAFullLogIsCompactedWithoutAMarker(t *testing.T) {
+	t.Parallel()
 	log, folded := start(t)
 	for _, id := range []string{"one", "two"} {
 		log.put(t, id)
@@ -374,27 +384,23 @@ func TestAFullLogIsCompactedWithoutAMarker(t *testing.T) {
 	log.put(t, "three")
 	submissions := submissionLedger{}.submissions
 	log.publishedThrough.Store(log.follower.applied())
-	if err := log.MakeSpace(t.Context(), submissions); err != nil {
-		t.Fatal(err)
-	}
+	patiently(t, func() error { return log.MakeSpace(t.Context(), submissions) })
 	before := begins(t, log)
-	info, err := log.stream.Info(t.Context())
+	info, err := log.stream.Info(natstest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := info.Config
 	full.MaxBytes = int64(info.State.Bytes) + 10 //nolint:gosec // some bytes
-	if _, err := log.js.UpdateStream(t.Context(), full); err != nil {
+	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {
 		t.Fatal(err)
 	}
 	marker := task.Command{SnapshotMarker: &task.SnapshotMarker{}}
 	if _, err := log.Append(t.Context(), marker); err == nil {
 		t.Fatal("a full log accepted a marker")
 	}
-	if err := log.MakeSpace(t.Context(), submissions); err != nil {
-		t.Fatal(err)
-	}
-	all, err := log.listSnapshots(t.Context(), log.follower.id())
+	patiently(t, func() error { return log.MakeSpace(t.Context(), submissions) })
+	all, err := log.listSnapshots(natstest.Context(t), log.follower.id())
 	if err != nil || len(all) != 1 {
 		t.Fatalf("snapshots %+v, %v; want one", all, err)
 	}

@@ -25,8 +25,8 @@ func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 		t.Fatal(err)
 	}
 	for what, openOne := range map[string]func() error{
-		"uploads": func() error { _, err := files.OpenUploadStore(t.Context()); return err },
-		"logs":    func() error { _, err := files.OpenLogArchive(t.Context(), 20<<20); return err },
+		"uploads": func() error { _, err := files.OpenUploadStore(natstest.Context(t)); return err },
+		"logs":    func() error { _, err := files.OpenLogArchive(natstest.Context(t), 20<<20); return err },
 	} {
 		natstest.Eventually(t, "the "+what+" to open", func() bool { return openOne() == nil })
 	}
@@ -36,18 +36,19 @@ func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 func settingsOf(t *testing.T, js jetstream.JetStream) map[string]jetstream.StreamConfig {
 	t.Helper()
 	all := map[string]jetstream.StreamConfig{}
-	for stream := range js.ListStreams(t.Context()).Info() {
+	for stream := range js.ListStreams(natstest.Context(t)).Info() {
 		all[stream.Config.Name] = stream.Config
 	}
 	return all
 }
 
 func TestOpenKeepsTheSettingsOfStreams(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 	js := openAll(t, nc, Config{}).js
 	for _, config := range settingsOf(t, js) {
 		config.MaxBytes = 12 << 20
-		if _, err := js.UpdateStream(t.Context(), config); err != nil {
+		if _, err := js.UpdateStream(natstest.Context(t), config); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,6 +63,8 @@ func TestOpenKeepsTheSettingsOfStreams(t *testing.T) {
 }
 
 func TestOpenKeepsTheReplicasOfStreams(t *testing.T) {
+	t.Parallel()
+	natstest.SkipIfShort(t)
 	cluster := natstest.StartCluster(t)
 	openAll(t, cluster.Dial(t, 0), Config{Replicas: 3})
 	js := openAll(t, cluster.Dial(t, 1), Config{}).js
@@ -73,6 +76,7 @@ func TestOpenKeepsTheReplicasOfStreams(t *testing.T) {
 }
 
 func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
+	t.Parallel()
 	for want, set := range map[string]func(*jetstream.StreamConfig){
 		"discards the oldest messages":           func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld },
 		"drops messages that are older":          func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
@@ -89,11 +93,11 @@ func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
 			}
 			config := jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{subject.Log}, Discard: jetstream.DiscardNew, MaxMsgSize: natsconn.MaxPayload}
 			set(&config)
-			if _, err := js.CreateStream(t.Context(), config); err != nil {
+			if _, err := js.CreateStream(natstest.Context(t), config); err != nil {
 				t.Fatal(err)
 			}
 			before := settingsOf(t, js)
-			if _, err := Open(t.Context(), nc, Config{}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := Open(natstest.Context(t), nc, Config{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("open: %v", err)
 			}
 			if diff := cmp.Diff(before, settingsOf(t, js)); diff != "" {
@@ -104,17 +108,19 @@ func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
 }
 
 func TestASmallMaxPayloadIsNoticedAtTheStart(t *testing.T) {
+	t.Parallel()
 	r := natstest.Serve(t)
 	r.Down()
 	r.Options.MaxPayload = 256 << 10
 	r.Up(t)
-	if _, err := Open(t.Context(), r.Dial(t), Config{}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+	if _, err := Open(natstest.Context(t), r.Dial(t), Config{}); err == nil || !strings.Contains(err.Error(), "max_payload") {
 		t.Errorf("open: %v", err)
 	}
 }
 
 // A server whose size limit was lowered rejects only messages that are too large.
 func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
+	t.Parallel()
 	r := natstest.Serve(t)
 	folded := &fakeStateMachine{}
 	log := follow(t, r.Dial(t), Config{}, folded)

@@ -40,6 +40,7 @@ type writer struct {
 	follower *follower
 	store    EmbeddedStore
 	calls    chan *call
+	timeout  time.Duration // longest time that a call waits
 
 	outage *outage.Logger // of writing to the log
 
@@ -57,13 +58,14 @@ type entryID struct {
 	number uint64
 }
 
-func newWriter(s *logStream, f *follower, store EmbeddedStore) *writer {
+func newWriter(s *logStream, f *follower, store EmbeddedStore, timeout time.Duration) *writer {
 	return &writer{
 		logStream: s,
 		follower:  f,
 		store:     store,
 		id:        newID(),
 		calls:     make(chan *call, maxWaiting),
+		timeout:   timeout,
 		inflight:  map[entryID]*batch{},
 		outage:    outage.NewLogger(s.logger, "writing to the command log failed; retrying", "writing to the command log works again"),
 	}
@@ -116,8 +118,8 @@ func (w *writer) append(ctx context.Context, first task.Command, raws ...[]byte)
 	if err := w.store.StoreErr(); err != nil {
 		return nil, err
 	}
-	k := newCall(shareOf(first), raws...).withTrace(first)
-	late := time.NewTimer(appendTimeout)
+	k := w.newCall(first, raws...)
+	late := time.NewTimer(w.timeout)
 	defer late.Stop()
 	if !w.enqueue(ctx, k, late) {
 		return nil, errFull

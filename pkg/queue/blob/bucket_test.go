@@ -15,17 +15,18 @@ import (
 
 // An acknowledgement that is lost fails Put soon, though the context of Put lasts longer.
 func TestALostAcknowledgementFailsPut(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "B"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ackTimeout = 100 * time.Millisecond
 	content := noise(chunkSize + 1)
 	if _, err := b.Put(t.Context(), jetstream.ObjectMeta{Name: "a"}, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 	silence(t, b)
+	b.ackTimeout = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	if _, err := b.Put(ctx, jetstream.ObjectMeta{Name: "a"}, bytes.NewReader(noise(chunkSize+1))); !errors.Is(err, context.DeadlineExceeded) {
@@ -74,14 +75,17 @@ func (r endingReader) Read(p []byte) (int, error) {
 
 // If only the acknowledgement of the metadata is lost, the object is stored, so its chunks stay.
 func TestALostAcknowledgementOfTheMetadataLosesNoChunks(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "B"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ackTimeout = 100 * time.Millisecond
 	content := noise(chunkSize)
-	from := endingReader{bytes.NewReader(content), func() { silence(t, b) }}
+	from := endingReader{bytes.NewReader(content), func() {
+		silence(t, b)
+		b.ackTimeout = 100 * time.Millisecond
+	}}
 	if _, err := b.Put(t.Context(), jetstream.ObjectMeta{Name: "a"}, from); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without the last acknowledgement: %v", err)
 	}

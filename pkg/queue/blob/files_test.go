@@ -7,15 +7,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
 )
 
-// filesOf returns files on a connection.
+// filesOf returns files on a connection, whose requests last as long as a slow machine needs.
 func filesOf(t *testing.T, nc *natsconn.Conn) *Files {
 	t.Helper()
 	f, err := NewFiles(nc, streams.Settings{})
+	if err == nil {
+		f.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(natstest.Timeout))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +35,7 @@ func newFiles(t *testing.T) *Files {
 
 // While maxTransfers chunks are in flight, no other chunk is sent or requested.
 func TestTransfersAreBounded(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	uploads, err := files.OpenUploadStore(t.Context())
 	if err != nil {

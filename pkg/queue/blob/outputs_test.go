@@ -12,6 +12,7 @@ import (
 
 // Outputs have a bucket of their own with a limit, and a store that is full says so.
 func TestOutputStore(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	uploads, err := files.OpenUploadStore(t.Context())
 	if err != nil {

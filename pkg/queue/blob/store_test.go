@@ -28,6 +28,7 @@ func noise(n int) []byte {
 }
 
 func TestBlobsAreStored(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	b := openLogs(t, files, 64<<20)
 	blobs := map[string][]byte{"a/0": noise(3), "a/1": noise(3*chunkSize + 7), "b/0": noise(chunkSize)}
@@ -68,12 +69,13 @@ func TestBlobsAreStored(t *testing.T) {
 
 // A full bucket drops its oldest blobs without an error.
 func TestOldestBlobsAreEvicted(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	b := openLogs(t, files, 4<<20)
 	if all, err := b.List(t.Context()); err != nil || len(all) > 0 {
 		t.Errorf("list of nothing: %v, %v", all, err)
 	}
-	const blobs = 20
+	const blobs = 10
 	for i := range blobs {
 		if err := b.Store(t.Context(), fmt.Sprintf("%02d/0", i), nil, noise(600<<10)); err != nil {
 			t.Fatal(err)

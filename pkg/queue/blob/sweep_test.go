@@ -106,6 +106,7 @@ func (c fakeUploads) Remove(_ context.Context, names ...string) error {
 }
 
 func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
+	t.Parallel()
 	const retention = 2 * time.Hour
 	l := newLog()
 	l.append(

@@ -20,6 +20,7 @@ func openUploads(t *testing.T, files *Files) *Uploads {
 }
 
 func TestUploadsAreStored(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	u := openUploads(t, files)
 	for name, content := range map[string][]byte{
@@ -60,6 +61,7 @@ func TestUploadsAreStored(t *testing.T) {
 
 // An upload that breaks off leaves no parts behind.
 func TestAnUploadThatBreaksOff(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	u := openUploads(t, files)
 	torn := errors.New("torn")
@@ -74,6 +76,7 @@ func TestAnUploadThatBreaksOff(t *testing.T) {
 
 // A full store returns an error, and later accepts an upload that fits.
 func TestUploadsThatDoNotFit(t *testing.T) {
+	t.Parallel()
 	files := newFiles(t)
 	u := openUploads(t, files)
 	stream, err := files.js.Stream(t.Context(), u.bucket.stream())

@@ -43,6 +43,7 @@ func store(t *testing.T, c *Checkpoint, document string, want error) {
 
 // A former leader that stores a document does not overwrite that of the present leader.
 func TestOnlyTheLastToLoadStores(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	nc := natstest.Connect(t, server)
 	former, present := open(t, nc), open(t, nc)
@@ -70,6 +71,7 @@ func TestOnlyTheLastToLoadStores(t *testing.T) {
 }
 
 func TestCheckpointSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := natstest.Embed(t, dir)
 	nc := natstest.Connect(t, server)

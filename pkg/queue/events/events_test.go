@@ -42,10 +42,12 @@ type pod struct {
 // newPod starts a pod, which stops when the test ends or when stop is called.
 func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	t.Helper()
-	log, err := queue.Open(t.Context(), nc, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.AppendTimeout = natstest.Timeout
+	var log *queue.Log
+	patiently(t, func() (err error) {
+		log, err = queue.Open(t.Context(), nc, c)
+		return err
+	})
 	events, err := New(nc, log, Config{Embedded: c.Store != nil})
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +69,29 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	return p
 }
 
+// patiently repeats do while NATS does not answer in time. The requests of nats.go and of these
+// packages have limits that a slow machine exceeds.
+func patiently(t *testing.T, do func() error) {
+	t.Helper()
+	natstest.Eventually(t, "an answer of NATS", func() bool {
+		err := do()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, task.ErrUnavailable) && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+// storedEvents reads stored events.
+func (p *pod) storedEvents(t *testing.T, q task.EventQuery, limit int) (got task.StoredEvents) {
+	t.Helper()
+	patiently(t, func() (err error) {
+		got, err = p.events.StoredEvents(t.Context(), q, limit)
+		return err
+	})
+	return got
+}
+
 // waitReadIndex waits until the pod has applied the end of the log, even through an outage.
 func (p *pod) waitReadIndex(t *testing.T) {
 	t.Helper()
@@ -83,7 +108,7 @@ func (p *pod) entries(t *testing.T) (jetstream.Stream, jetstream.StreamState) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), subject.LogStream)
+	stream, err := js.Stream(natstest.Context(t), subject.LogStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +205,12 @@ func (p *pod) snapshot(t *testing.T) {
 	if !ok {
 		t.Fatal("no snapshot was taken")
 	}
-	if err := p.StoreSnapshot(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	patiently(t, func() error { return p.StoreSnapshot(t.Context(), s) })
 	p.do(t, task.Command{SnapshotStored: &task.SnapshotStored{Seq: s.Seq(), Hash: s.Hash()}})
-	if _, err := p.Compact(t.Context(), s.Log(), noSubmissions); err != nil {
-		t.Fatal(err)
-	}
+	patiently(t, func() error {
+		_, err := p.Compact(t.Context(), s.Log(), noSubmissions)
+		return err
+	})
 }
 
 func short(e task.Event, subject string) string {
@@ -218,8 +242,7 @@ func listen(t *testing.T, nc *nats.Conn) eventListener {
 // receives waits for exactly these events, in this order.
 func (e eventListener) receives(t *testing.T, want []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
-	defer cancel()
+	ctx := natstest.Context(t)
 	for i, text := range want {
 		m, err := e.NextMsgWithContext(ctx)
 		if err != nil {
@@ -247,12 +270,12 @@ func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), subject.EventStream)
+	stream, err := js.Stream(natstest.Context(t), subject.EventStream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for seq := range stream.CachedInfo().State.LastSeq {
-		m, err := stream.GetMsg(t.Context(), seq+1)
+		m, err := stream.GetMsg(natstest.Context(t), seq+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,36 +294,40 @@ func wantStored(t *testing.T, nc *nats.Conn, want []string) {
 func stopOf(id string) task.Command { return task.Command{Stop: &task.Stop{User: "ann", ID: id}} }
 
 func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
+	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	nc := natstest.Connect(t, server)
 	p := newPod(t, nc, queue.Config{SingleWriter: true, Store: server})
 	listener := listen(t, natstest.Connect(t, server))
 	p.publishes(t)
-	for _, id := range names("t", 300) {
+	tasks := names("t", natstest.Rounds(300))
+	for _, id := range tasks {
 		p.put(t, id)
 	}
-	for _, id := range names("t", 300) {
+	for _, id := range tasks {
 		p.do(t, stopOf(id))
 	}
 	p.do(t, task.Command{Create: &task.Create{ID: "v.1", User: "a@b c", Volume: task.Volume{Name: "data"}}})
 	want := shorts(p.made(t))
 	listener.receives(t, want)
 	wantStored(t, nc, want)
-	if last := want[len(want)-1]; !strings.Contains(last, " event.volume.a=40b=20c.v=2E1 Pending") || len(want) != 601 {
+	if last := want[len(want)-1]; !strings.Contains(last, " event.volume.a=40b=20c.v=2E1 Pending") || len(want) != 2*len(tasks)+1 {
 		t.Errorf("%d events, the last is %s", len(want), last)
 	}
 }
 
 // Two leaders at once, one of which may have been paused, neither repeat nor reorder events.
 func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	pods := []*pod{newPod(t, remote.Dial(t), queue.Config{}), newPod(t, remote.Dial(t), queue.Config{})}
 	listener := listen(t, remote.Dial(t))
 	var writers sync.WaitGroup
+	each := natstest.Rounds(300)
 	for i, p := range pods {
 		p.publishes(t)
 		writers.Go(func() {
-			for _, id := range names(fmt.Sprint("t", i, "-"), 300) {
+			for _, id := range names(fmt.Sprint("t", i, "-"), each) {
 				if _, err := p.Append(t.Context(), submission(id)); err != nil {
 					t.Error(err)
 				}
@@ -309,7 +336,7 @@ func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 	}
 	writers.Wait()
 	want := shorts(pods[0].made(t))
-	if diff := cmp.Diff(want, shorts(pods[1].made(t))); diff != "" || len(want) != 600 {
+	if diff := cmp.Diff(want, shorts(pods[1].made(t))); diff != "" || len(want) != 2*each {
 		t.Fatalf("%d events; two pods made (-one +other):\n%s", len(want), diff)
 	}
 	listener.receives(t, want)
@@ -334,6 +361,7 @@ func (l late) Events(cursor uint64, limit int) (events []task.Event, next, seq u
 // does not know yet. When the paused leader folds these entries, it publishes none of their
 // events again.
 func TestALateLeaderRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	p := newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
@@ -372,7 +400,7 @@ func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 	t.Helper()
 	log, now := p.entries(t)
 	for seq := now.FirstSeq; seq <= now.LastSeq; seq++ {
-		m, err := log.GetMsg(t.Context(), seq)
+		m, err := log.GetMsg(natstest.Context(t), seq)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -387,6 +415,7 @@ func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 }
 
 func TestNextLeaderPublishesMissedEvents(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	first, second := newPod(t, remote.Dial(t), queue.Config{}), newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
@@ -406,6 +435,7 @@ func TestNextLeaderPublishesMissedEvents(t *testing.T) {
 // A pod that starts from a snapshot does not hold the events before the snapshot. Events among
 // them that nobody has published are produced again, and the log is not compacted before.
 func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	witness := newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
@@ -450,6 +480,7 @@ func TestEventsFromBeforeASnapshotAreMadeAgain(t *testing.T) {
 }
 
 func TestEventsSurviveAnOutage(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	p := newPod(t, remote.Dial(t), queue.Config{})
 	p.publishes(t)
@@ -479,6 +510,7 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 // If someone removed entries with unpublished events, the loss is logged once, and the
 // remaining events are published.
 func TestEventsThatCannotBeMadeAgain(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	p := newPod(t, remote.Dial(t), queue.Config{})
 	stop := p.publishes(t)
@@ -493,7 +525,7 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, _ := p.entries(t)
-	if err := log.Purge(t.Context(), jetstream.WithPurgeSequence(last)); err != nil {
+	if err := log.Purge(natstest.Context(t), jetstream.WithPurgeSequence(last)); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
@@ -508,10 +540,11 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 }
 
 func TestPastEventsAreReadBySubject(t *testing.T) {
+	t.Parallel()
 	remote := natstest.Serve(t)
 	p := newPod(t, remote.Dial(t), queue.Config{})
-	if past, err := p.events.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Complete || err != nil {
-		t.Errorf("before any was published: %+v, %v", past, err)
+	if past := p.storedEvents(t, task.EventQuery{User: "ann"}, 10); len(past.Events) > 0 || !past.Complete {
+		t.Errorf("before any was published: %+v", past)
 	}
 	listener := listen(t, remote.Dial(t))
 	p.publishes(t)
@@ -544,26 +577,26 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 			for _, i := range tt.want {
 				want = append(want, all[i])
 			}
-			got, err := p.events.StoredEvents(t.Context(), tt.q, tt.limit)
-			if diff := cmp.Diff(want, got.Events); diff != "" || !got.Complete || err != nil {
-				t.Errorf("whole: %v, %v; events (-want +got):\n%s", got.Complete, err, diff)
+			got := p.storedEvents(t, tt.q, tt.limit)
+			if diff := cmp.Diff(want, got.Events); diff != "" || !got.Complete {
+				t.Errorf("whole: %v; events (-want +got):\n%s", got.Complete, diff)
 			}
 			if got.More != (tt.limit < 10) || got.End != all[5].ID {
 				t.Errorf("more: %v, the end is %s", got.More, got.End)
 			}
 		})
 	}
-	stream, err := p.events.js.Stream(t.Context(), subject.EventStream)
+	stream, err := p.events.js.Stream(natstest.Context(t), subject.EventStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.Purge(t.Context(), jetstream.WithPurgeSequence(4)); err != nil {
+	if err := stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(4)); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{false, false, false, true, true} {
-		got, err := p.events.StoredEvents(t.Context(), task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
-		if got.Complete != want || err != nil || len(got.Events) != min(3, 5-i) {
-			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events, %v", i, got.Complete, len(got.Events), err)
+		got := p.storedEvents(t, task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
+		if got.Complete != want || len(got.Events) != min(3, 5-i) {
+			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events", i, got.Complete, len(got.Events))
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/callback"
 )
 
 // The events of tasks are read by their positions in the stream, in order, also events that come
 // later, and without the events of volumes and of other users.
 func TestEventsByPosition(t *testing.T) {
+	t.Parallel()
 	p := newPod(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), queue.Config{})
 	if _, err := p.events.Bounds(t.Context()); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("without a stream: %v", err)
@@ -55,9 +57,13 @@ func TestEventsByPosition(t *testing.T) {
 		from uint64
 		want string
 	}{{"ann", 0, "1a"}, {"ann", 1, "1a"}, {"ann", 2, "4c"}, {"ann", 5, "5d"}, {"bob.x", 1, "3b"}} {
-		got, err := p.events.NextOfTasks(t.Context(), tt.user, tt.from)
-		if err != nil || fmt.Sprint(got.Position, got.Event.TaskID) != tt.want || got.Log != p.ID() || got.Event.User != tt.user {
-			t.Errorf("%s from %d: %+v, %v", tt.user, tt.from, got, err)
+		var got callback.Stored
+		patiently(t, func() (err error) {
+			got, err = p.events.NextOfTasks(t.Context(), tt.user, tt.from)
+			return err
+		})
+		if fmt.Sprint(got.Position, got.Event.TaskID) != tt.want || got.Log != p.ID() || got.Event.User != tt.user {
+			t.Errorf("%s from %d: %+v", tt.user, tt.from, got)
 		}
 	}
 	for _, user := range []string{"ann", "bob"} {

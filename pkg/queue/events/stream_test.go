@@ -28,6 +28,7 @@ func openStream(t *testing.T, nc *natsconn.Conn, c Config) jetstream.Stream {
 }
 
 func TestOpenKeepsTheSettingsOfTheStream(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 	config := openStream(t, nc, Config{}).CachedInfo().Config
 	if config.MaxAge != defaultRetention || config.MaxBytes != -1 {
@@ -38,7 +39,7 @@ func TestOpenKeepsTheSettingsOfTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.MaxBytes, config.MaxAge = 12<<20, 48*time.Hour
-	if _, err := js.UpdateStream(t.Context(), config); err != nil {
+	if _, err := js.UpdateStream(natstest.Context(t), config); err != nil {
 		t.Fatal(err)
 	}
 	before := openStream(t, nc, Config{}).CachedInfo().Config
@@ -49,6 +50,8 @@ func TestOpenKeepsTheSettingsOfTheStream(t *testing.T) {
 }
 
 func TestOpenKeepsTheReplicasOfTheStream(t *testing.T) {
+	t.Parallel()
+	natstest.SkipIfShort(t)
 	cluster := natstest.StartCluster(t)
 	openStream(t, cluster.Dial(t, 0), Config{Settings: streams.Settings{Replicas: 3}})
 	if n := openStream(t, cluster.Dial(t, 1), Config{}).CachedInfo().Config.Replicas; n != 3 {

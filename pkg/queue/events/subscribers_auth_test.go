@@ -44,26 +44,14 @@ func guarded(t *testing.T) (e *natsserver.Server, p *pod) {
 	return e, p
 }
 
-// dialed connects a subscriber whose permission errors go to a channel.
-func dialed(t *testing.T, e *natsserver.Server, options ...nats.Option) (*nats.Conn, chan error) {
-	t.Helper()
-	refusals := make(chan error, 16)
-	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
-	nc, err := nats.Connect("nats://"+e.Addr(), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc, refusals
-}
-
 // A user receives only the user's own events, and an administrator receives all events.
 func TestSubscribersHearTheirOwn(t *testing.T) {
+	t.Parallel()
 	e, p := guarded(t)
 	inbox := func(user string) nats.Option { return nats.CustomInboxPrefix("_INBOX." + user) }
-	ann, annRefusals := dialed(t, e, nats.Token("anns"), inbox("ann"))
-	root, _ := dialed(t, e, nats.UserInfo("whoever", "roots"))
-	bob, refusals := dialed(t, e, nats.UserInfo("ann", "bobs"), inbox("bob"))
+	ann, annRefusals := natstest.Subscribe(t, e, nats.Token("anns"), inbox("ann"))
+	root, _ := natstest.Subscribe(t, e, nats.UserInfo("whoever", "roots"))
+	bob, refusals := natstest.Subscribe(t, e, nats.UserInfo("ann", "bobs"), inbox("bob"))
 	own, err := ann.SubscribeSync("event.*.ann.>")
 	if err != nil {
 		t.Fatal(err)

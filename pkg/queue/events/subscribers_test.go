@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -41,8 +40,7 @@ func told(t *testing.T) (p *pod, other *nats.Conn, refusals chan error, want []s
 // ask sends a request and returns the responses before the response that marks the end.
 func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, status string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
-	defer cancel()
+	ctx := natstest.Context(t)
 	inbox, err := nc.SubscribeSync(nc.NewInbox())
 	if err == nil {
 		err = nc.PublishRequest(subject, inbox.Subject, []byte(body))
@@ -65,6 +63,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) (all []string, statu
 }
 
 func TestSubscribersReplayEvents(t *testing.T) {
+	t.Parallel()
 	_, other, _, want := told(t)
 	for _, tt := range []struct {
 		name, subject, body string
@@ -88,6 +87,7 @@ func TestSubscribersReplayEvents(t *testing.T) {
 }
 
 func TestSubscribersAskForNothingElse(t *testing.T) {
+	t.Parallel()
 	_, other, refusals, _ := told(t)
 	for _, subject := range []string{
 		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.LOG",
@@ -110,6 +110,7 @@ func TestSubscribersAskForNothingElse(t *testing.T) {
 // sender's permission for that subject. Therefore no subject that a subscriber can name may
 // have an effect on the log.
 func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
+	t.Parallel()
 	p, other, _, want := told(t)
 	for _, reply := range []string{subject.Log, "told.task.ann.t1", "event.task.ann.t1", "$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.EVENTS"} {
 		for _, body := range []string{`{"seq":1}`, `{"seq":1,"batch":100}`, `{"seq":99}`, `}`} {
@@ -134,6 +135,7 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 // A subscriber to all inboxes receives at most the replies to other subscribers, never the
 // replies to readers of the log.
 func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
+	t.Parallel()
 	p, other, _, _ := told(t)
 	inboxes, err := other.SubscribeSync(subject.Inboxes)
 	if err != nil {
@@ -141,9 +143,7 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	}
 	listener := listen(t, other) // on the same connection, so that earlier messages arrive earlier
 	p.do(t, stopOf("t2"))
-	if _, err := p.events.StoredEvents(t.Context(), task.EventQuery{User: "ann"}, 10); err != nil {
-		t.Fatal(err)
-	}
+	p.storedEvents(t, task.EventQuery{User: "ann"}, 10)
 	p.do(t, stopOf("t0"))
 	listener.receives(t, shorts(p.made(t))[4:])
 	if n, _, err := inboxes.Pending(); n != 0 || err != nil {
@@ -155,18 +155,12 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 func subscriber(t *testing.T) (own, other *nats.Conn, refusals chan error) {
 	t.Helper()
 	e := natstest.Start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
-	refusals = make(chan error, 16)
-	other, err := nats.Connect("nats://"+e.Addr(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		refusals <- err
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(other.Close)
+	other, refusals = natstest.Subscribe(t, e)
 	return natstest.Connect(t, e), other, refusals
 }
 
 func TestSubscribersHearEventsOnly(t *testing.T) {
+	t.Parallel()
 	own, other, refusals := subscriber(t)
 	log := newPod(t, own, queue.Config{SingleWriter: true})
 	for _, subject := range []string{">", "log", "told.>", "$JS.>", "$O.>", "$SYS.>"} {
@@ -189,14 +183,14 @@ func TestSubscribersHearEventsOnly(t *testing.T) {
 	if err := own.Publish("event.task.owner.one", []byte("running")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), natstest.Timeout)
-	defer cancel()
+	ctx := natstest.Context(t)
 	if m, err := heard.NextMsgWithContext(ctx); err != nil || m.Subject != "event.task.owner.one" {
 		t.Errorf("heard %+v, %v", m, err)
 	}
 }
 
 func TestSubscribersPublishNothing(t *testing.T) {
+	t.Parallel()
 	own, other, refusals := subscriber(t)
 	log := newPod(t, own, queue.Config{SingleWriter: true})
 	log.put(t, "one")

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhichAnswersAreCurrent(t *testing.T) {
+	t.Parallel()
 	asked := time.Now()
 	since := asked.Add(-time.Hour)
 	before := LeaderState{name: "n2", since: since, answered: asked.Add(-time.Second), Replicated: true}

@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,14 +31,14 @@ type Cluster struct {
 func StartCluster(t *testing.T) *Cluster {
 	t.Helper()
 	c := &Cluster{}
-	ports := [3]int{freePort(t), freePort(t), freePort(t)}
+	ports := [3]int{freePort(), freePort(), freePort()}
 	for i := range c.Links {
 		c.Links[i] = NewRoute(t, ports[i])
 	}
 	routes := [3][]string{{}, {at(ports[0])}, {c.Links[0].URL, c.Links[1].URL}}
 	for i := range c.servers {
 		c.options[i] = server.Options{
-			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: freePort(t), NoLog: true, NoSigs: true,
+			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: freePort(), NoLog: true, NoSigs: true,
 			JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
 			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true, PoolSize: -1},
 			Routes:  server.RoutesFromStr(""),
@@ -73,14 +75,19 @@ func StartCluster(t *testing.T) *Cluster {
 
 func at(port int) string { return fmt.Sprintf("nats://127.0.0.1:%d", port) }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+var portsTaken atomic.Int32
+
+// freePort returns a port on which a server can listen, stop, and listen again. The ports are
+// below those of outgoing connections, so that no connection takes a port in the meantime, and
+// each process has ports of its own.
+func freePort() int {
+	for {
+		port := 10_000 + os.Getpid()%200*100 + int(portsTaken.Add(1))%100
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // Up starts server i.
@@ -122,7 +129,7 @@ func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for late := time.After(3 * Timeout); !is(); {
+	for late := time.After(Timeout); !is(); {
 		select {
 		case <-again.C:
 		case <-late:
@@ -135,12 +142,7 @@ func Eventually(t *testing.T, what string, is func() bool) {
 func (c *Cluster) Dial(t *testing.T, i int) *nats.Conn {
 	t.Helper()
 	options := append(natsconn.Options(), nats.IgnoreDiscoveredServers())
-	nc, err := nats.Connect(at(c.options[i].Port), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return dial(t, func() (*nats.Conn, error) { return nats.Connect(at(c.options[i].Port), options...) })
 }
 
 // MakeLeader makes server i the leader of a stream.
@@ -162,6 +164,11 @@ func (c *Cluster) MakeLeader(t *testing.T, nc *nats.Conn, stream string, i int) 
 		_, _ = nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, []byte(`{"placement":{"preferred":"`+name+`"}}`), time.Second)
 		return false
 	})
+}
+
+// Leads reports whether server i takes itself for the leader of a stream.
+func (c *Cluster) Leads(i int, stream string) bool {
+	return c.servers[i].JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream)
 }
 
 // Cut disconnects the third server from the other two.

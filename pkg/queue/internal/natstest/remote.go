@@ -3,18 +3,67 @@
 package natstest
 
 import (
-	"net"
+	"context"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
 )
 
-// Timeout is the limit of one wait; a test that waits longer has failed.
-const Timeout = 20 * time.Second
+// Timeout is the limit of one wait. The limit ends a test that hangs, and is far longer than
+// what a slow machine needs.
+const Timeout = 5 * time.Minute
+
+// Context returns a context for requests to a server that answers all of them. With the
+// deadline of the context, nats.go waits longer for an answer than by default.
+func Context(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// SkipIfShort skips a long test with -short.
+func SkipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the test is long; make test-unit runs it")
+	}
+}
+
+// Rounds returns n, or a tenth of n with -short.
+func Rounds(n int) int {
+	if testing.Short() {
+		return max(n/10, 1)
+	}
+	return n
+}
+
+// dial repeats connect while a slow machine delays the connection beyond the limits of nats.go
+// and of NATS.
+func dial(t *testing.T, connect func() (*nats.Conn, error)) (nc *nats.Conn) {
+	t.Helper()
+	var err error
+	Eventually(t, "a connection", func() bool {
+		nc, err = connect()
+		return err == nil
+	})
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// Subscribe connects a client of an embedded server, and returns the errors that the client
+// receives.
+func Subscribe(t *testing.T, s *natsserver.Server, options ...nats.Option) (*nats.Conn, chan error) {
+	t.Helper()
+	errs := make(chan error, 16)
+	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { errs <- err }))
+	return dial(t, func() (*nats.Conn, error) { return nats.Connect("nats://"+s.Addr(), options...) }), errs
+}
 
 // Embed starts a server on dir. The server stops when the test ends, or earlier.
 func Embed(t *testing.T, dir string) *natsserver.Server {
@@ -22,9 +71,12 @@ func Embed(t *testing.T, dir string) *natsserver.Server {
 	return Start(t, natsserver.Config{Dir: dir})
 }
 
-// Start starts a server. The server stops when the test ends, or earlier.
+// Start starts a server. The server stops when the test ends, or earlier. The server syncs no data
+// in the background: the first sync races with the creation of a stream that takes half a second
+// (nats-server 2.15, server/filestore.go: setSyncTimer).
 func Start(t *testing.T, c natsserver.Config) *natsserver.Server {
 	t.Helper()
+	c.SyncInterval = 10 * Timeout
 	s, err := natsserver.Start(c)
 	if err != nil {
 		t.Fatal(err)
@@ -36,12 +88,7 @@ func Start(t *testing.T, c natsserver.Config) *natsserver.Server {
 // Connect returns a connection to s that is closed when the test ends.
 func Connect(t *testing.T, s *natsserver.Server) *natsconn.Conn {
 	t.Helper()
-	nc, err := s.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return dial(t, s.Connect)
 }
 
 // A Remote is a NATS server behind TCP that a test can stop and start again.
@@ -55,12 +102,11 @@ type Remote struct {
 func Serve(t *testing.T) *Remote {
 	t.Helper()
 	r := &Remote{Options: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
+		Host: "127.0.0.1", Port: freePort(), NoLog: true, NoSigs: true,
 		JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
 	}}
 	r.Up(t)
 	t.Cleanup(r.Down)
-	r.Options.Port = r.server.Addr().(*net.TCPAddr).Port
 	return r
 }
 
@@ -91,10 +137,5 @@ func (r *Remote) Dial(t *testing.T) *natsconn.Conn { return Dial(t, r.URL) }
 // Dial connects to a server as k8s-cli-server does.
 func Dial(t *testing.T, url string) *natsconn.Conn {
 	t.Helper()
-	nc, err := natsconn.Dial(url, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return dial(t, func() (*natsconn.Conn, error) { return natsconn.Dial(url, "") })
 }
