@@ -185,7 +185,10 @@ func startTwo(t *testing.T, step crash.Step, setting string, lease time.Duration
 	first := s.awaitReady(launch(t, setting, flags...))
 	testkit.Wait(t, patience, "the first server to lead", first.Line(leadingLine).Found(), first.reached.Found())
 	second := launch(t, "", flags...)
-	s.now, s.rival, s.next = first, true, func() *server { return s.awaitReady(second) }
+	s.now, s.rival, s.next = first, true, func() *server {
+		second = s.awaitReady(second)
+		return second
+	}
 	return s, first
 }
 

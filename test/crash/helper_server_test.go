@@ -21,7 +21,8 @@ import (
 // A server is a k8s-cli-server that was built with crash points.
 type server struct {
 	*testkit.Process
-	ready, reached *testkit.Line // the lines of a server that listens, and of a server that has reached its crash point
+	again          func() *server // starts the server once more
+	ready, reached *testkit.Line  // the lines of a server that listens, and of a server that has reached its crash point
 }
 
 // launch starts a server. setting is the environment variable that names a crash point, or
@@ -29,7 +30,8 @@ type server struct {
 func launch(t *testing.T, setting string, arguments ...string) *server {
 	t.Helper()
 	p := testkit.Command{Program: program(t), Args: arguments, Home: t.TempDir(), Env: []string{setting}}.Run(t)
-	return &server{Process: p, ready: p.Line(testkit.ReadyLine), reached: p.Line(reachedLine)}
+	again := func() *server { t.Helper(); return launch(t, setting, arguments...) }
+	return &server{Process: p, again: again, ready: p.Line(testkit.ReadyLine), reached: p.Line(reachedLine)}
 }
 
 // program returns the path of a server with crash points: the common program of all tests, if it was

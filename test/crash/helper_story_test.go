@@ -166,14 +166,22 @@ func (s *scenario) grow() {
 	}
 }
 
-// awaitReady waits until a server is ready or has reached its crash point.
+const starts = 5 // at most, until a server is ready
+
+// awaitReady waits until a server is ready or has reached its crash point. A server that ends
+// earlier, because it waited too long for what it needs, is started again, as a cluster would do.
 func (s *scenario) awaitReady(one *server) *server {
 	s.t.Helper()
-	testkit.Wait(s.t, patience, "a server to be ready", one.ready.Found(), one.reached.Found(), one.Ended())
-	if !testkit.Closed(one.ready.Found()) && !one.isReached() {
-		s.t.Fatalf("the server ended before it was ready: %s", one.Said())
+	for n := 1; ; n++ {
+		testkit.Wait(s.t, patience, "a server to be ready", one.ready.Found(), one.reached.Found(), one.Ended())
+		switch {
+		case testkit.Closed(one.ready.Found()) || one.isReached():
+			return one
+		case n == starts:
+			s.t.Fatalf("the server ended before it was ready: %s", one.Said())
+		}
+		one = one.again()
 	}
-	return one
 }
 
 // replace starts the next server in place of one that has ended.
