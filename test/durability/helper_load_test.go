@@ -117,6 +117,16 @@ func (s *server) submit(name string) submission {
 	return one
 }
 
+// accepts submits a task until the server accepts it, and returns the submission.
+func (s *server) accepts(t *testing.T, name string) (one submission) {
+	t.Helper()
+	eventually(t, "task "+name+" is accepted", func() (string, bool) {
+		one = s.submit(name)
+		return one.refusal, one.id != ""
+	})
+	return one
+}
+
 // compare compares the submissions with the tasks of the server. compare returns the
 // accepted submissions that are lost. compare reports an error for a task that exists twice,
 // has another id, or was never sent.

@@ -3,6 +3,7 @@ package durability
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"testing"
@@ -58,10 +59,12 @@ func (s *server) readyz(t *testing.T) string {
 // tasks returns the ids of all tasks by name.
 func (s *server) tasks(t *testing.T) map[string][]string {
 	t.Helper()
-	got, err := s.ask(http.MethodGet, "/tasks", "", "")
-	if err != nil || got.Code != http.StatusOK {
-		t.Fatalf("list the tasks: %v %v", got, err)
-	}
+	var got testkit.Answer
+	eventually(t, "a list of the tasks", func() (string, bool) { // a slow server answers 503
+		var err error
+		got, err = s.ask(http.MethodGet, "/tasks", "", "")
+		return fmt.Sprint(got, err), err == nil && got.Code == http.StatusOK
+	})
 	var list task.List
 	if err := json.Unmarshal(got.Body, &list); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a test waits for an expected state.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // eventually waits until check is satisfied. The state appears in the error.
 func eventually(t *testing.T, what string, check func() (state string, ok bool)) {
@@ -21,5 +21,5 @@ func eventually(t *testing.T, what string, check func() (state string, ok bool))
 	testkit.Eventually(t, patience, what, check)
 }
 
-// web sends requests to the servers. The timeout of web exceeds the timeouts of the servers.
-var web = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+// web sends requests to the servers. The timeout of web ends requests to a server that hangs.
+var web = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
