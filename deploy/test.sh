@@ -40,7 +40,7 @@ down() { # CLUSTER
 programs() {
   install gcc gcc
   mkdir -p "$bin"
-  CGO_ENABLED=1 GOGC=300 go build -race -tags crashpoints -o "$bin/" ./cmd/...
+  CGO_ENABLED=1 GOGC=300 go build -race -trimpath -tags crashpoints -o "$bin/" ./cmd/...
   export K8S_CLI_TEST_BIN=$bin
 }
 
@@ -50,10 +50,10 @@ nats() { PATH=$(dirname "$(make --no-print-directory nats)"):$PATH; }
 mypy() { PATH=$(deploy/python.sh):$PATH; }
 
 # tests runs tests and prints their results as JSON. A failure does not end the script, so that
-# the tests after it run, too.
+# the tests after it run, too. With -trimpath, the caches of Go serve every clone of the sources.
 tests() {
   [ -z "${RUN:-}" ] || set -- "$@" -run "$RUN"
-  CGO_ENABLED=1 go test -race -vet=off -json "$@" || code=1
+  CGO_ENABLED=1 go test -race -trimpath -vet=off -json "$@" || code=1
 }
 
 # unit runs tests that need no cluster. Go skips the packages that did not change since they
