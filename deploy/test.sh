@@ -7,12 +7,23 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 dir=$PWD/.local/test
-bin=$dir/bin
+bin=$dir/race
 code=0
 
-# plain runs a command with the flags of `make build` and of the local cluster, so that Go compiles
-# each package once for all of them. The tests use the race detector, which needs other flags.
-plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false" "$@"; }
+# The flags of `make build` and of the local cluster, so that Go compiles each package once for all
+# of them. With -trimpath, the caches of Go serve every clone of the sources.
+plain=(-trimpath -gcflags=all=-dwarf=false)
+plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) ${plain[*]}" "$@"; }
+
+# The suites use the race detector. The feature tests and crash points of the gate do not: a server
+# with the race detector takes five times the processor time.
+flags=(-race -trimpath)
+export CGO_ENABLED=1
+without_race() {
+  flags=("${plain[@]}")
+  bin=$dir/plain
+  CGO_ENABLED=0
+}
 
 install() { # PROGRAM PACKAGE: install a package of Debian if the program is missing
   command -v "$1" >/dev/null && return
@@ -35,12 +46,11 @@ down() { # CLUSTER
   [ ! -d "$dir/$1" ] || local_cluster down --dir "$dir/$1" --instance "$([ "$1" = fake ] && echo 2 || echo 1)"
 }
 
-# programs builds both programs, with the race detector and with crash points, which do nothing
-# unless a variable of the environment names one.
+# programs builds both programs, with crash points, which do nothing unless a variable of the
+# environment names one.
 programs() {
-  install gcc gcc
   mkdir -p "$bin"
-  CGO_ENABLED=1 GOGC=300 go build -race -trimpath -tags crashpoints -o "$bin/" ./cmd/...
+  GOGC=300 go build "${flags[@]}" -tags crashpoints -o "$bin/" ./cmd/...
   export K8S_CLI_TEST_BIN=$bin
 }
 
@@ -50,10 +60,10 @@ nats() { PATH=$(dirname "$(make --no-print-directory nats)"):$PATH; }
 mypy() { PATH=$(deploy/python.sh):$PATH; }
 
 # tests runs tests and prints their results as JSON. A failure does not end the script, so that
-# the tests after it run, too. With -trimpath, the caches of Go serve every clone of the sources.
+# the tests after it run, too.
 tests() {
   [ -z "${RUN:-}" ] || set -- "$@" -run "$RUN"
-  CGO_ENABLED=1 go test -race -trimpath -vet=off -json "$@" || code=1
+  go test "${flags[@]}" -vet=off -json "$@" || code=1
 }
 
 # unit runs tests that need no cluster. Go skips the packages that did not change since they
@@ -72,9 +82,15 @@ charts='^Test(ChartGrantsExactlyTheRightsInUse|DashboardAndAlerts)$'
 features() { tests -count=1 -timeout 40m "$@" ./test/features; }
 
 case $1 in
+  gate-* | lint | programs | cluster | down) ;;
+  *) install gcc gcc ;;
+esac
+case $1 in
   lint) plain make --no-print-directory lint ;;
   programs)
+    without_race
     programs
+    install gcc gcc
     install chromium chromium
     install python3 python3
     ;;
@@ -85,11 +101,13 @@ case $1 in
     ;;
   gate-unit) unit -short ./pkg/... ./cmd/... ./test/fences ./test/suites ./test/testkit/... ./test/faults/check ;;
   gate-features)
+    without_race
     programs
     kubelet
     features -run "^($(sed -E '/^(#|$)/d; s/ .*//' test/features/gate.txt | paste -sd '|'))\$"
     ;;
   gate-crash)
+    without_race
     programs
     kubelet
     tests -count=1 -short ./test/crash
