@@ -151,6 +151,7 @@ func (w *hubFixture) read(t *testing.T, o task.LogOptions) string {
 }
 
 func TestLogOfADeletedPodIsArchived(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		after func(w *hubFixture) // event after the pod has written some lines
@@ -280,6 +281,7 @@ func TestFollowerReadsOnInTheArchivedLog(t *testing.T) {
 }
 
 func TestAStoreThatIsAwayIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	w := newHubFixture(t)
 	w.setJob(&task.Job{})
 	s := newFakeStore()

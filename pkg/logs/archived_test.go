@@ -88,6 +88,7 @@ func TestUnreadableLogsHoldNoJobs(t *testing.T) {
 // TestOnArchived checks that the archiver calls the function of OnArchived after Archived
 // returned false.
 func TestOnArchived(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		broken int

@@ -229,6 +229,7 @@ func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
 }
 
 func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
 	s := newFakeTasks(1)
 	s.set(0, pod(0, task.Completed), task.Completed)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, n int) {

@@ -271,6 +271,7 @@ func TestWhoReadsOnSharesTheStream(t *testing.T) {
 // TestASlowFollowerFallsOutAndComesBack checks that a follower that reads nothing delays no
 // other follower and misses no line.
 func TestASlowFollowerFallsOutAndComesBack(t *testing.T) {
+	t.Parallel()
 	w := newHubFixture(t)
 	var g group
 	slow := newWatcher()

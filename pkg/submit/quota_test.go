@@ -102,7 +102,7 @@ func TestTasksOfSeveralNodesShareAQuota(t *testing.T) {
 		{"many tasks", quotaWithNumbers, []int{3, 7, 2, 10, 5, 4, 6, 9}, []int{1, 3, 1, 2, 1, 1, 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if testing.Short() && len(tt.nodes) > 3 {
+			if testing.Short() && len(tt.nodes) > 2 {
 				t.Skip("the test is long; make test-unit runs it")
 			}
 			synctest.Test(t, func(t *testing.T) {

@@ -130,6 +130,9 @@ func TestKeysExpireByBothClocks(t *testing.T) {
 
 // Memory is bounded: beyond maxRetired keys, the oldest keys expire early.
 func TestRetiredKeysAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the test is long; make test-unit runs it")
+	}
 	s := New()
 	s.Time = noon
 	for i := range maxRetired + 10 {
