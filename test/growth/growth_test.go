@@ -93,9 +93,9 @@ func (p *pod) live(ctx context.Context, id string) error {
 		{CleanedUp: &task.CleanedUp{Key: task.Key{Kind: task.KindTask, ID: id}}},
 	} {
 		err := error(problem.LogFull)
-		for errors.Is(err, problem.LogFull) {
-			if c.Submit != nil {
-				_ = until(ctx, func() bool { return p.CheckCapacity() == nil })
+		for wait := c.Submit != nil; errors.Is(err, problem.LogFull); wait = true {
+			if wait && until(ctx, func() bool { return p.CheckCapacity() == nil }) != nil {
+				return fmt.Errorf("task %s has no room: %w", id, err)
 			}
 			var v task.Result
 			if v, err = p.Append(ctx, c); v.Rejection != "" {
@@ -136,7 +136,7 @@ func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
 
 func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	if testing.Short() {
-		*commands /= 10
+		*commands, *history, *least = *commands/10, *history/10, *least/10
 	}
 	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), SyncAlways: true, SyncInterval: time.Hour})
 	if err != nil {
