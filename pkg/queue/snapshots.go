@@ -102,29 +102,39 @@ var (
 // whole snapshot has none. The error wraps errBroken if the bytes
 // do not match the hash, and errUnreadable if the bytes match and read cannot decode them.
 func (k *snapshotStore) loadSnapshot(ctx context.Context, s storedSnapshot, read func(io.Reader) error) error {
-	sum := hashingReader{k.bucket.Reader(ctx, s.object), sha256.New()}
+	return readSnapshot(k.bucket.Reader(ctx, s.object), s, read)
+}
+
+func readSnapshot(from io.Reader, s storedSnapshot, read func(io.Reader) error) error {
+	sum := &hashingReader{from: from, Hash: sha256.New()}
 	understood := read(sum)
 	_, err := io.Copy(io.Discard, sum)
-	switch {
-	case err == nil && hex.EncodeToString(sum.Sum(nil)) != s.hash:
-		return fmt.Errorf("%w: the content of %s does not match its hash", errBroken, s.object.Name)
-	case err != nil:
+	// A read that failed once may succeed the next time, but then the decoder has already given up.
+	if err = cmp.Or(sum.failed, err); err != nil {
 		return fmt.Errorf("read snapshot %s: %w", s.object.Name, err)
+	}
+	switch {
+	case hex.EncodeToString(sum.Sum(nil)) != s.hash:
+		return fmt.Errorf("%w: the content of %s does not match its hash", errBroken, s.object.Name)
 	case understood != nil:
 		return fmt.Errorf("%w: %s: %w", errUnreadable, s.object.Name, understood)
 	}
 	return nil
 }
 
-// A hashingReader hashes all bytes that are read through it.
+// A hashingReader hashes all bytes that are read through it, and keeps the first error.
 type hashingReader struct {
 	from io.Reader
 	hash.Hash
+	failed error
 }
 
-func (h hashingReader) Read(p []byte) (int, error) {
+func (h *hashingReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	_, _ = h.Write(p[:n]) // a hash never returns an error
+	if err != nil && !errors.Is(err, io.EOF) {
+		h.failed = cmp.Or(h.failed, err)
+	}
 	return n, err
 }
 
