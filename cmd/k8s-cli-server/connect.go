@@ -138,17 +138,16 @@ func (d *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 
 // connectNATS opens two connections to NATS, so that transfers of files do not delay the
 // log.
-func (d *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) (err error) {
+func (d *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) error {
+	what, dial := "NATS at "+natsconn.WithoutPasswords(c.natsURL), func() (*natsconn.Conn, error) { return natsconn.Dial(c.natsURL, c.natsCreds) }
+	if d.embedded != nil {
+		what, dial = "the embedded NATS", d.embedded.Connect
+	}
 	for _, nc := range []**natsconn.Conn{&d.nats, &d.files} {
-		if d.embedded != nil {
-			*nc, err = d.embedded.Connect()
-		} else {
-			err = d.retry(ctx, logger, "NATS at "+natsconn.WithoutPasswords(c.natsURL), func(context.Context) (err error) {
-				*nc, err = natsconn.Dial(c.natsURL, c.natsCreds)
-				return err
-			})
-		}
-		if err != nil {
+		if err := d.retry(ctx, logger, what, func(context.Context) (err error) {
+			*nc, err = dial()
+			return err
+		}); err != nil {
 			return err
 		}
 	}
