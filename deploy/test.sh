@@ -18,7 +18,7 @@ plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) ${plain[*]}" "$@"; }
 # The suites use the race detector. The feature tests and crash points of the gate do not: a server
 # with the race detector takes five times the processor time.
 flags=(-race -trimpath)
-export CGO_ENABLED=1
+export CGO_ENABLED=1 GORACE="suppressions=$PWD/test/race.txt"
 without_race() {
   flags=("${plain[@]}")
   bin=$dir/plain

@@ -198,9 +198,10 @@ func (s *summary) skip(e event, name string) {
 		return
 	}
 	reason := "no reason given"
-	for _, line := range s.output[name] {
+	for _, line := range s.output[name] { // testscript writes further lines after the reason
 		if m := skipReason.FindStringSubmatch(line); m != nil {
 			reason = m[1]
+			break
 		}
 	}
 	s.skipped[reason] = append(s.skipped[reason], e.Test)

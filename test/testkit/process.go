@@ -65,7 +65,7 @@ func Environment(home string) []string {
 	if home != "" {
 		env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
 	}
-	return append(env, "GORACE=atexit_sleep_ms=0") // by default a process takes a second to exit under the race detector
+	return append(env, "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0") // by default a process takes a second to exit under the race detector
 }
 
 // Run starts the program and ends it at the end of the test. The test fails if the program
