@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 )
 
 // A Cluster is a client of a real cluster, and one namespace of that cluster, with the
@@ -39,15 +42,23 @@ func Connect(kubeconfig, agent string) (*Cluster, error) {
 	return &Cluster{Interface: client, Config: config}, nil
 }
 
-// Join creates a namespace for c, whose name begins with prefix.
+// Join creates a namespace for c, whose name begins with prefix. Join tries again while the API
+// server does not answer: on a busy machine, an API server can miss the 10 s of a TLS handshake.
 func (c *Cluster) Join(ctx context.Context, prefix string, labels map[string]string) error {
 	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix, Labels: labels}}
-	created, err := c.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("create a namespace: %w", err)
+	tries := retry.DefaultBackoff // 26 s in all, besides the tries themselves
+	tries.Steps, tries.Duration, tries.Factor = 8, 200*time.Millisecond, 2
+	noAnswer := func(err error) bool {
+		return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && ctx.Err() == nil
 	}
-	c.Namespace = created.Name
-	return nil
+	return retry.OnError(tries, noAnswer, func() error {
+		created, err := c.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("create a namespace: %w", err)
+		}
+		c.Namespace = created.Name
+		return nil
+	})
 }
 
 // Leave deletes the namespace. The pods are deleted without a grace period: nothing needs
