@@ -21,8 +21,13 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"k8s-cli": main, "xdg-open": fakeBrowser})
 }
 
-// TestScripts runs each script against a server of its own.
+// TestScripts runs each script against a server of its own. With -short, the scripts run the program
+// without the race detector, with which each of their 500 processes takes three times as long.
 func TestScripts(t *testing.T) {
+	var first []string // directories of PATH
+	if testing.Short() {
+		first = append(first, buildPlain(t))
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -32,6 +37,7 @@ func TestScripts(t *testing.T) {
 			server := httptest.NewServer(fake)
 			e.Defer(server.Close)
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("PATH", strings.Join(append(first, e.Getenv("PATH")), string(os.PathListSeparator)))
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv("K8S_CLI_API_URL", server.URL)
 			e.Setenv("NOT_LOOPBACK", strings.Replace(server.URL, "127.0.0.1", "0.0.0.0", 1))
@@ -39,6 +45,19 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "table": table},
 	})
+}
+
+// buildPlain builds the program with the flags of `make build`, whose packages are in the cache of
+// Go, and returns its directory.
+func buildPlain(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-o", dir+"/", ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return dir
 }
 
 // fakeBrowser requests a page. The fake issuer logs in the user who opens the page.
