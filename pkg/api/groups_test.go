@@ -109,17 +109,7 @@ func TestWhoseGroupsAreShown(t *testing.T) {
 		{"/groups/g?user=ann", "bobs", "user: only administrators"},
 		{"/groups/g?user=%20", "roots", "user: the name is empty"},
 	} {
-		s.asked = nil
-		a := s.send("GET", tt.path, "", "Authorization", "Bearer "+tt.token)
-		if a.StatusCode != 200 {
-			if !strings.Contains(a.body, tt.want) {
-				t.Errorf("%s: %d %s", tt.path, a.StatusCode, a.body)
-			}
-			continue
-		}
-		if got := s.questions(); !cmp.Equal(got, []string{tt.want}) {
-			t.Errorf("%s of %s: %q", tt.path, tt.token, got)
-		}
+		s.wantQuestion(tt.path, tt.token, tt.want)
 	}
 }
 

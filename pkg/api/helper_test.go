@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,16 +116,22 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	s.server = f.newServer(config)
 	server := s.server
 	server.patience = time.Hour // however busy the machine is
+	background(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
+	return s
+}
+
+// background calls run, which ends with its context, until the test ends.
+func background(t *testing.T, run func(context.Context) error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx, listener) }()
+	go func() { ended <- run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run ended with %v", err)
 		}
 	})
-	return s
 }
 
 // An answered is a response with its body.
@@ -138,15 +145,15 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// send sends a request of user ann. headers are pairs; the value "-" removes a header.
-func (s *served) send(method, path, body string, headers ...string) answered {
-	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.address+path, strings.NewReader(body))
+// do sends a request of user ann. headers are pairs; the value "-" removes a header. A body is sent
+// in chunks unless its type shows its length.
+func (s *served) do(method, path string, body io.Reader, headers ...string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.address+path, body)
 	if err != nil {
-		s.t.Fatal(err)
+		return nil, err
 	}
 	r.Header.Set(userHeader, "ann")
-	if body != "" {
+	if body != nil {
 		r.Header.Set("Content-Type", typeJSON)
 	}
 	for i := 0; i < len(headers); i += 2 {
@@ -154,7 +161,17 @@ func (s *served) send(method, path, body string, headers ...string) answered {
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	response, err := client.Do(r)
+	return client.Do(r)
+}
+
+// send is do for a response that ends.
+func (s *served) send(method, path, body string, headers ...string) answered {
+	s.t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	response, err := s.do(method, path, content, headers...)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -164,6 +181,34 @@ func (s *served) send(method, path, body string, headers ...string) answered {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return answered{response, string(raw)}
+}
+
+// submit submits a task and returns its id.
+func (s *served) submit(body string, headers ...string) string {
+	s.t.Helper()
+	var got task.Submitted
+	a := s.send(http.MethodPost, "/tasks/submit", body, headers...)
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
+		s.t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	return got.ID
+}
+
+// wantQuestion checks what the readers are asked by a request with a token. If the request is
+// rejected, the error must contain want.
+func (s *served) wantQuestion(path, token, want string) {
+	s.t.Helper()
+	s.asked = nil
+	a := s.send("GET", path, "", "Authorization", "Bearer "+token)
+	if a.StatusCode != 200 {
+		if !strings.Contains(a.body, want) {
+			s.t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+		}
+		return
+	}
+	if got := s.questions(); !slices.Equal(got, []string{want}) {
+		s.t.Errorf("%s of %s: %q", path, token, got)
+	}
 }
 
 // raw sends raw requests one after the other on one connection, and returns their

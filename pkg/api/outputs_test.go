@@ -3,13 +3,12 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
 	"k8s-cli/pkg/api/outputs"
-	"k8s-cli/pkg/task"
 )
 
 // nodeTokens verifies the tokens of tokenOf.
@@ -24,12 +23,7 @@ func tokenOf(id string, rank int) string { return fmt.Sprintf("token of %s-%d", 
 // submitOutputs submits a task of three nodes with outputs.
 func (s *served) submitOutputs() string {
 	s.t.Helper()
-	var got task.Submitted
-	a := s.send(http.MethodPost, "/tasks/submit", `{"run": "true", "num_nodes": 3, "outputs": ["results", "/logs"]}`)
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
-		s.t.Fatalf("%d %s", a.StatusCode, a.body)
-	}
-	return got.ID
+	return s.submit(`{"run": "true", "num_nodes": 3, "outputs": ["results", "/logs"]}`)
 }
 
 // sendOutputs sends outputs with the token of their node.
@@ -86,12 +80,7 @@ func TestOutputsOfATask(t *testing.T) {
 func TestOutputsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := stored(t, nil)
-	id, other := s.submitOutputs(), s.submitOutputs()
-	plain := s.send(http.MethodPost, "/tasks/submit", `{"run": "true"}`)
-	var without task.Submitted
-	if err := json.Unmarshal([]byte(plain.body), &without); err != nil {
-		t.Fatal(err)
-	}
+	id, other, without := s.submitOutputs(), s.submitOutputs(), s.submit(`{"run": "true"}`)
 	put := func(path, authorization, body string) answered {
 		return s.send(http.MethodPut, "/tasks/"+path, body, userHeader, "ann", "Authorization", authorization)
 	}
@@ -102,7 +91,7 @@ func TestOutputsThatAreRefused(t *testing.T) {
 	}
 	put(id+"/outputs/3", "Bearer "+tokenOf(id, 3), "x").wantError(t, http.StatusNotFound, "no node 3")
 	put(id+"/outputs/-1", "Bearer "+tokenOf(id, -1), "x").wantError(t, http.StatusUnprocessableEntity, "rank: ")
-	put(without.ID+"/outputs/0", "Bearer "+tokenOf(without.ID, 0), "x").wantError(t, http.StatusNotFound, "has no outputs")
+	put(without+"/outputs/0", "Bearer "+tokenOf(without, 0), "x").wantError(t, http.StatusNotFound, "has no outputs")
 	put("none/outputs/0", "Bearer "+tokenOf("none", 0), "x").wantError(t, http.StatusNotFound, "not found")
 	s.sendOutputs(id, 0, "?missing=2", "x").wantError(t, http.StatusUnprocessableEntity, "missing: ")
 	if got := s.outputsOf(id); got != "" {
@@ -130,13 +119,8 @@ func TestChunkedOutputs(t *testing.T) {
 	s, _ := stored(t, nil)
 	id := s.submitOutputs()
 	for rank, tt := range []struct{ size, code int }{{3<<20 + 1, http.StatusRequestEntityTooLarge}, {3 << 20, http.StatusOK}, {2<<20 + 1, http.StatusForbidden}} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.address+"/tasks/"+id+"/outputs/"+strconv.Itoa(rank), struct{ *strings.Reader }{strings.NewReader(noise(tt.size))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+tokenOf(id, rank))
-		request.ContentLength = -1
-		answer, err := client.Do(request)
+		path, content := fmt.Sprintf("/tasks/%s/outputs/%d", id, rank), struct{ io.Reader }{strings.NewReader(noise(tt.size))}
+		answer, err := s.do("PUT", path, content, userHeader, "-", "Content-Type", "-", "Authorization", "Bearer "+tokenOf(id, rank))
 		if err != nil || answer.StatusCode != tt.code {
 			t.Fatalf("%d bytes: %v, %v", tt.size, answer, err)
 		}

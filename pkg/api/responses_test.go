@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -346,12 +345,7 @@ func TestALogThatBreaksOffDoesNotEndAsAWholeOneDoes(t *testing.T) {
 		_ = w.Flush()
 		return errors.New("the API server is away")
 	}})
-	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.address+"/tasks/a/logs", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set(userHeader, "ann")
-	response, err := client.Do(r)
+	response, err := s.do("GET", "/tasks/a/logs", nil)
 	if err != nil {
 		return // the connection broke before any data was sent
 	}
@@ -376,13 +370,7 @@ func TestLogLinesComeAsTheyAreWritten(t *testing.T) {
 		}
 		return nil
 	}})
-	a, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.address+"/tasks/a/logs", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Header.Set(userHeader, "ann")
-	a.Header.Set("Accept-Encoding", "gzip")
-	response, err := client.Do(a)
+	response, err := s.do("GET", "/tasks/a/logs", nil, "Accept-Encoding", "gzip")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -220,7 +221,7 @@ func TestCookiesOverHTTPS(t *testing.T) {
 	s := serveWith(t, &fake{}, withSessions)
 	request := func(method, cookie, body string) answered {
 		return s.raw(method + " /session HTTP/1.1\r\nHost: x\r\nX-Requested-With: k8s-cli-ui\r\nCookie: " + cookie +
-			"\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n" + body)[0]
+			"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)[0]
 	}
 	set, _, _ := strings.Cut(request("POST", "", `{"user":"ann"}`).Header.Get("Set-Cookie"), ";")
 	if !strings.HasPrefix(set, "__Host-") {
@@ -233,8 +234,6 @@ func TestCookiesOverHTTPS(t *testing.T) {
 		t.Errorf("a planted cookie: %d %s", got.StatusCode, got.body)
 	}
 }
-
-func itoa(n int) string { raw, _ := json.Marshal(n); return string(raw) }
 
 // The end of a session ends its streams, and no other.
 func TestStreamsEndWithTheirSession(t *testing.T) {
@@ -249,24 +248,16 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	s := serveWith(t, f, withSessions)
 	anns, bobs := s.logIn("ann"), s.logIn("bob")
 	ended := make(chan error, 2)
-	follow := func(headers ...string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+"/tasks/x/logs", nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Set(headers[i], headers[i+1])
-		}
-		response, err := client.Do(r)
+	follow := func(cookie string) {
+		response, err := s.do("GET", "/tasks/x/logs", nil, userHeader, "-", "Cookie", cookie)
 		if err == nil {
 			_, err = bufio.NewReader(response.Body).ReadString('\n')
 			response.Body.Close()
 		}
 		ended <- err
 	}
-	go follow("Cookie", anns)
-	go follow("Cookie", bobs)
+	go follow(anns)
+	go follow(bobs)
 	<-began
 	<-began
 	s.send("DELETE", "/session", "", page(anns)...)

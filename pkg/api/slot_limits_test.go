@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -79,18 +78,8 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	large, small := s.upload(noise(12<<20), userHeader, "mallory"), s.upload("small", userHeader, "bob")
-	var got task.Submitted
-	for _, user := range []string{"mallory", "bob"} {
-		a := s.send(http.MethodPost, "/tasks/submit", `{"run":"true"}`, userHeader, user)
-		if err := json.Unmarshal([]byte(a.body), &got); err != nil {
-			t.Fatal(err)
-		}
-		if user == "mallory" {
-			large += " " + got.ID
-		}
-	}
-	sum, id, _ := strings.Cut(large, " ")
+	sum, small := s.upload(noise(12<<20), userHeader, "mallory"), s.upload("small", userHeader, "bob")
+	id, other := s.submit(`{"run":"true"}`, userHeader, "mallory"), s.submit(`{"run":"true"}`, userHeader, "bob")
 	const expects = "Expect: 100-continue\r\n"
 	for _, tt := range []struct {
 		name    string
@@ -103,7 +92,7 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 		{"downloads", mallory("GET /uploads/"+sum, ""), 8, 200, [3]string{"GET", "/uploads/" + small}, false},
 		{"uploads", mallory("PUT /uploads/"+sumOf("never"), expects+"Content-Length: 5000000\r\n"), 8, 100, [3]string{"PUT", "/uploads/" + sumOf("other"), "other"}, false},
 		{"event streams", mallory("GET /events", "Accept: text/event-stream\r\n"), 12, 200, [3]string{"GET", "/events", "Accept: text/event-stream\r\n"}, true},
-		{"log streams", mallory("GET /tasks/"+id+"/logs", ""), 12, 200, [3]string{"GET", "/tasks/" + got.ID + "/logs"}, true},
+		{"log streams", mallory("GET /tasks/"+id+"/logs", ""), 12, 200, [3]string{"GET", "/tasks/" + other + "/logs"}, true},
 		{"batches", mallory("POST /tasks/batch", expects+"Content-Length: 5000000\r\n"), 8, 100, [3]string{"POST", "/tasks/batch", `[{"run":"true"}]`}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,21 +145,11 @@ func TestManyDownloadsAtOnce(t *testing.T) {
 	s, _, connections := storedWith(t, func(c *Config) { c.Uploads.Limit = 8 << 20 })
 	content := noise(4 << 20) // the attack tests fetch larger files
 	sum := s.upload(content)
-	var got task.Submitted
-	a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sum))
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
-	}
+	id := s.submit(submissionBody(sum))
 	var pods sync.WaitGroup
 	for range nodes {
 		pods.Go(func() {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+"/tasks/"+got.ID+"/files/"+sum, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			request.Header.Set("Authorization", "Bearer token of "+got.ID)
-			answer, err := client.Do(request)
+			answer, err := s.do("GET", "/tasks/"+id+"/files/"+sum, nil, userHeader, "-", "Authorization", "Bearer token of "+id)
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,14 +13,7 @@ func TestABatchInChunks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{})
 	body := `[{"run":"true"}]` + strings.Repeat(" ", 200<<10)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address+"/tasks/batch", struct{ *strings.Reader }{strings.NewReader(body)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set(userHeader, "ann")
-	request.Header.Set("Content-Type", typeJSON)
-	request.ContentLength = -1
-	answer, err := client.Do(request)
+	answer, err := s.do("POST", "/tasks/batch", struct{ io.Reader }{strings.NewReader(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,11 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -92,20 +90,8 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	read.Tasks, read.Volumes, read.Uploads, read.Outputs, read.Owners = viewer, viewer, viewer, viewer, viewer
 	server := New(log, read, fakeHealth{f}, config)
 	s.server, server.patience = server, time.Hour
-	for _, run := range []func(context.Context) error{
-		func(ctx context.Context) error { return log.Run(ctx, store) },
-		func(ctx context.Context) error { return server.Run(ctx, listener) },
-	} {
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- run(ctx) }()
-		t.Cleanup(func() {
-			cancel()
-			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("Run ended with %v", err)
-			}
-		})
-	}
+	background(t, func(ctx context.Context) error { return log.Run(ctx, store) })
+	background(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
 	return s, store, connections
 }
 
@@ -172,27 +158,6 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 	}
 }
 
-// TestAChunkedUpload checks an upload without a Content-Length.
-func TestAChunkedUpload(t *testing.T) {
-	t.Parallel()
-	s, _ := stored(t, nil)
-	content := strings.Repeat("x", 300<<10)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.address+"/uploads/"+sumOf(content), struct{ *bytes.Reader }{bytes.NewReader([]byte(content))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set(userHeader, "ann")
-	request.ContentLength = -1
-	answer, err := client.Do(request)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%v, %v", answer, err)
-	}
-	answer.Body.Close()
-	if a := s.send(http.MethodGet, "/uploads/"+sumOf(content), ""); a.body != content {
-		t.Errorf("%d: %d bytes", a.StatusCode, len(a.body))
-	}
-}
-
 func TestUploadsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := stored(t, nil)
@@ -231,25 +196,21 @@ func TestFilesOfATask(t *testing.T) {
 	s, _ := stored(t, nil)
 	content := noise(3 << 20)
 	sum, other := s.upload(content), s.upload("other")
-	var got task.Submitted
-	a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sum))
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.ID == "" {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
-	}
-	path := "/tasks/" + got.ID + "/files/"
+	id := s.submit(submissionBody(sum))
+	path := "/tasks/" + id + "/files/"
 	file := func(path, authorization string) answered {
 		return s.send(http.MethodGet, path, "", userHeader, "-", "Authorization", authorization)
 	}
-	if a := file(path+sum, "Bearer token of "+got.ID); a.StatusCode != http.StatusOK || a.body != content {
+	if a := file(path+sum, "Bearer token of "+id); a.StatusCode != http.StatusOK || a.body != content {
 		t.Errorf("%d, %d bytes", a.StatusCode, len(a.body))
 	}
 	file(path+sum, "-").wantError(t, http.StatusUnauthorized, "Authorization: ")
 	file(path+sum, "Basic x").wantError(t, http.StatusUnauthorized, "Authorization: ")
 	file(path+sum, "Bearer token of other").wantError(t, http.StatusForbidden, "not the token of this task")
-	file(path+other, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "needs no upload")
-	file("/uploads/"+sum, "Bearer token of "+got.ID).wantError(t, http.StatusUnauthorized, userHeader)
-	s.send(http.MethodPost, "/tasks/"+got.ID+"/stop", "").wantOK(t)
-	file(path+sum, "Bearer token of "+got.ID).wantError(t, http.StatusNotFound, "or has ended")
+	file(path+other, "Bearer token of "+id).wantError(t, http.StatusNotFound, "needs no upload")
+	file("/uploads/"+sum, "Bearer token of "+id).wantError(t, http.StatusUnauthorized, userHeader)
+	s.send(http.MethodPost, "/tasks/"+id+"/stop", "").wantOK(t)
+	file(path+sum, "Bearer token of "+id).wantError(t, http.StatusNotFound, "or has ended")
 }
 
 // TestAServerThatTakesNoFiles checks that a server without an address for pods or without a

@@ -1,10 +1,7 @@
 package api
 
 import (
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
 )
@@ -21,16 +18,6 @@ func TestWhoseUsageIsReported(t *testing.T) {
 		{"/usage?by=week", "bobs", "by: "},
 		{"/usage?group=", "bobs", "group: "},
 	} {
-		s.asked = nil
-		a := s.send("GET", tt.path, "", "Authorization", "Bearer "+tt.token)
-		if a.StatusCode != 200 {
-			if !strings.Contains(a.body, tt.want) {
-				t.Errorf("%s: %d %s", tt.path, a.StatusCode, a.body)
-			}
-			continue
-		}
-		if got := s.questions(); !cmp.Equal(got, []string{tt.want}) {
-			t.Errorf("%s of %s: %q", tt.path, tt.token, got)
-		}
+		s.wantQuestion(tt.path, tt.token, tt.want)
 	}
 }

@@ -82,10 +82,7 @@ func newFlow() CodeFlow {
 
 func TestCodeFlow(t *testing.T) {
 	i := newIssuer(t)
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := i.oidc(t)
 	elsewhere := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("again") {
 			t.Error("the code went to another URL")
@@ -152,10 +149,7 @@ func TestWrongCodesAreLimited(t *testing.T) {
 		asked++
 		w.WriteHeader(http.StatusBadRequest)
 	})
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := i.oidc(t)
 	exchange := func(peer netip.Addr, want error) {
 		t.Helper()
 		if _, _, err := o.Exchange(t.Context(), peer, newFlow(), "x"); !errors.Is(err, want) {

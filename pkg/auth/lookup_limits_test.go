@@ -158,10 +158,7 @@ func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
 // nothing about the token.
 func TestOIDCLookupsAreLimited(t *testing.T) {
 	i := newIssuer(t)
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := i.oidc(t)
 	wants(t, o, from("192.0.2.1", i.token(nil)), "1234", "")
 	i.beAway()
 	asked := i.Lookups()
@@ -213,10 +210,7 @@ func TestEmailsThatNobodyVerified(t *testing.T) {
 // name and rejects a name with invisible characters.
 func TestNamesAreReadAlike(t *testing.T) {
 	i := newIssuer(t)
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := i.oidc(t)
 	for name, want := range map[string]string{" \tann ": "ann", "ann\u200b": "", "\u00a0ann": "", "ann\u202e": ""} {
 		r, _ := reviewer("", func(authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 			return yes(name), nil

@@ -26,6 +26,16 @@ func newIssuer(t testing.TB) *issuer {
 	return i
 }
 
+// oidc returns the method that accepts tokens of the issuer.
+func (i *issuer) oidc(t testing.TB) *OIDC {
+	t.Helper()
+	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // beAway makes the keys unavailable.
 func (i *issuer) beAway() {
 	i.SetBehavior(testissuer.Behavior{Before: func(w http.ResponseWriter, r *http.Request) bool {
@@ -97,10 +107,7 @@ func TestOIDC(t *testing.T) {
 // ids cause few requests to the issuer.
 func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	i := newIssuer(t)
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := i.oidc(t)
 	for n := range 5 {
 		wants(t, o, task.Credentials{Token: i.token(map[string]any{"jti": n})}, "1234", "")
 	}
@@ -141,10 +148,7 @@ func forget(o *OIDC) {
 // TestOIDCIssuerAway checks that tokens are not rejected while the issuer is unavailable.
 func TestOIDCIssuerAway(t *testing.T) {
 	i := newIssuer(t)
-	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := i.oidc(t)
 	if _, err := o.Verifier(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -37,11 +37,7 @@ func FuzzOIDC(f *testing.F) {
 	}
 	issuer := i.URL
 	other := i.token(map[string]any{"sub": "root", "jti": "other"})
-	o, err := NewOIDC(OIDCConfig{Issuer: issuer, Audience: "k8s-cli"})
-	if err != nil {
-		f.Fatal(err)
-	}
-	who := New(o, task.Admins{"root", "group:ops"})
+	who := New(i.oidc(f), task.Admins{"root", "group:ops"})
 
 	f.Add("RS256", "first", "", "k8s-cli", "ann", int64(3600), int64(0), uint8(byIssuer), uint16(0), uint8(0))
 	f.Add("RS256", "", "", "k8s-cli", "ann*.>", int64(3600), int64(-3600), uint8(byIssuer), uint16(0), uint8(0))

@@ -133,21 +133,7 @@ func (f *filled) fold(b *testing.B, commands ...task.Command) {
 // The first page of 50 rows is the usual request.
 func BenchmarkList(b *testing.B) {
 	const tasks, users = 100_000, 10
-	p := cache.New(status.Renderer{Namespace: "default"})
-	e := task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}
-	fold := func(commands ...task.Command) {
-		e.Seq, e.Writer, e.Number, e.Commands = e.Seq+1, "w", e.Number+1, nil
-		for _, c := range commands {
-			raw, err := c.Encode()
-			if err != nil {
-				b.Fatal(err)
-			}
-			e.Commands = append(e.Commands, raw)
-		}
-		if _, err := p.Fold(e); err != nil {
-			b.Fatal(err)
-		}
-	}
+	p := newFilled(b, 0, "")
 	for i := range tasks {
 		id := fmt.Sprintf("%08d", i)
 		s := task.Submit{ID: id, User: fmt.Sprint("user", i%users), Image: "python", Task: task.Spec{Name: fmt.Sprint("train-", i%1000), Run: "true"}}
@@ -166,7 +152,7 @@ func BenchmarkList(b *testing.B) {
 			}
 			commands = append(commands, task.Command{Ended: &end}, task.Command{CleanedUp: &task.CleanedUp{Key: key}})
 		}
-		fold(commands...)
+		p.fold(b, commands...)
 	}
 	for name, q := range map[string]query.Tasks{
 		"all": {}, "status": {Phases: []task.Phase{task.Completed}}, "status-few": {Phases: []task.Phase{task.Failed}}, "reason": {Reasons: []string{"OOMKilled"}},

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,18 +83,28 @@ func (p *testStore) fold(c task.Command) {
 // foldAt folds a command that was stored at a given time.
 func (p *testStore) foldAt(at time.Time, c task.Command) {
 	p.t.Helper()
-	raw, err := c.Encode()
+	if results := p.foldTogether(at, c); len(results) != 1 || results[0].Rejection != "" {
+		p.t.Fatalf("fold %+v: %+v", c, results)
+	}
+}
+
+// foldTogether folds commands as one entry that was stored at a given time.
+func (p *testStore) foldTogether(at time.Time, commands ...task.Command) []task.Result {
+	p.t.Helper()
+	p.seq++
+	e := task.Entry{Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: at}
+	for _, c := range commands {
+		raw, err := c.Encode()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		e.Commands = append(e.Commands, raw)
+	}
+	results, err := p.Fold(e)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.seq++
-	results, err := p.Fold(task.Entry{
-		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq,
-		Time: at, Commands: []json.RawMessage{raw},
-	})
-	if err != nil || len(results) != 1 || results[0].Rejection != "" {
-		p.t.Fatalf("fold %s: %+v, %v", raw, results, err)
-	}
+	return results
 }
 
 func (p *testStore) renderBy(r Renderer) { p.settings.render, p.Answers.render = r, r }
@@ -130,10 +139,7 @@ func (p *testStore) replayLog() {
 	}
 }
 
-func (p *testStore) view(id string) task.View {
-	v := p.TaskView(id)
-	return v
-}
+func (p *testStore) view(id string) task.View { return p.TaskView(id) }
 
 // list returns the ids of the tasks that match q.
 func (p *testStore) list(q task.Query) (ids []string, next uint64) {

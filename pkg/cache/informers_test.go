@@ -63,16 +63,22 @@ func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count
 func (p *testStore) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
 	informers := p.Watch(SourcesIn(namespace, k8s))
+	p.runs(informers.Run)
+	return informers
+}
+
+// runs calls run, which ends with its context, until the test ends.
+func (p *testStore) runs(run func(context.Context) error) {
+	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- informers.Run(ctx) }()
+	go func() { ended <- run(ctx) }()
 	p.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			p.t.Errorf("Run ended with %v", err)
 		}
 	})
-	return informers
 }
 
 func TestInformersUpdateTheStore(t *testing.T) {

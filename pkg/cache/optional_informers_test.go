@@ -2,7 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -41,20 +40,6 @@ func (d *logRecorder) count(text string) int {
 	return strings.Count(d.text.String(), text)
 }
 
-// runOptional runs optional informers until the test ends.
-func (p *testStore) runOptional(x *OptionalInformers) {
-	p.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- x.Run(ctx) }()
-	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			p.t.Errorf("Run ended with %v", err)
-		}
-	})
-}
-
 func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	k8s := fake.NewClientset(newNode("house-1", "2", "4Gi", "0"))
 	refused := make(chan bool)
@@ -71,10 +56,10 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 		return false, nil, nil
 	})
 	p, said, known := newTestStore(t), &logRecorder{}, make(chan bool)
-	p.runOptional(p.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(slog.New(slog.NewTextHandler(said, nil)), 1), func() {
+	p.runs(p.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(slog.New(slog.NewTextHandler(said, nil)), 1), func() {
 		p.nodes.MarkSynced()
 		close(known)
-	}))
+	}).Run)
 	for range 5 {
 		<-refused
 	}
@@ -104,7 +89,7 @@ func TestEventsExplainTasks(t *testing.T) {
 	})
 	p, watched := newTestStore(t, c, applied(taskKey("a"), j.UID)), awaitWatches(t, k8s, "events")
 	p.putJob(j)
-	p.runOptional(p.WatchNodesAndEvents(k8s, namespace, nil))
+	p.runs(p.WatchNodesAndEvents(k8s, namespace, nil).Run)
 	explained := func(v task.View) bool { return v.Explain(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
 	watched(3) // Jobs, pods and claims

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,18 +20,7 @@ func TestManyTasksLeaveAtOnce(t *testing.T) {
 			forget.IDs = append(forget.IDs, fmt.Sprint(i))
 		}
 	}
-	var commands []json.RawMessage
-	for _, c := range []task.Command{{StopAll: &task.StopAll{User: "ann", AllUsers: true}}, submit("ann", "new"), stop("ann", "new"), submit("bob", "left")} {
-		raw, err := c.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		commands = append(commands, raw)
-	}
-	p.seq++
-	if _, err := p.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: noon, Commands: commands}); err != nil {
-		t.Fatal(err)
-	}
+	p.foldTogether(noon, task.Command{StopAll: &task.StopAll{User: "ann", AllUsers: true}}, submit("ann", "new"), stop("ann", "new"), submit("bob", "left"))
 	if p.admission.queue.size != 1 || len(p.admission.queue.userQueues) != 1 || p.admission.queue.position(p.tasks["left"]) != 1 {
 		t.Errorf("in the backlog: %d tasks of %d users", p.admission.queue.size, len(p.admission.queue.userQueues))
 	}
@@ -57,7 +45,7 @@ func TestTheBacklogFollowsEntriesOfManyCommands(t *testing.T) {
 		one := func(of ...string) string { return of[random.IntN(len(of))] }
 		some := func(n int) string { return fmt.Sprint("t", random.IntN(n+1)) }
 		for n := range 100 {
-			var entry []json.RawMessage
+			var entry []task.Command
 			for i := range 1 + random.IntN(12) {
 				c := urgent(one("ann", "bob", "cid"), fmt.Sprint("t", 12*n+i), random.IntN(3))
 				switch random.IntN(8) {
@@ -72,18 +60,9 @@ func TestTheBacklogFollowsEntriesOfManyCommands(t *testing.T) {
 				case 5:
 					c = gone(taskKey(some(12 * n)))
 				}
-				raw, err := c.Encode()
-				if err != nil {
-					t.Fatal(err)
-				}
-				entry = append(entry, raw)
+				entry = append(entry, c)
 			}
-			p.seq++
-			if _, err := p.Fold(task.Entry{
-				Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: noon, Commands: entry,
-			}); err != nil {
-				t.Fatal(err)
-			}
+			p.foldTogether(noon, entry...)
 			p.check(seed)
 		}
 	}

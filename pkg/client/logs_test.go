@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s-cli/pkg/task"
 )
 
 func TestLogsAreBytes(t *testing.T) {
@@ -132,14 +130,6 @@ func TestLogsOfAFailingWriter(t *testing.T) {
 	c := serve(t, answering(http.StatusOK, "one\n"))
 	if err := c.Logs(t.Context(), "abc", LogOptions{}, full{}); !errors.Is(err, errFull) || errors.Is(err, ErrBrokenLog) {
 		t.Errorf("error %v, want the writer's", err)
-	}
-}
-
-func TestLogsOfNoTask(t *testing.T) {
-	c := serve(t, answering(http.StatusNotFound, `{"detail": "Task abc not found"}`))
-	err := c.Logs(t.Context(), "abc", LogOptions{}, io.Discard)
-	if !errors.Is(err, task.ErrNotFound) || err.Error() != "Task abc not found" {
-		t.Errorf("error %v", err)
 	}
 }
 

@@ -2,17 +2,12 @@ package logs
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/task"
 )
@@ -57,7 +52,7 @@ func attemptLog(name string) string {
 // serveAttempts returns a cluster whose pods have the logs of attemptLog.
 func serveAttempts(t *testing.T, s *fakeTasks) *Tailer {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return tailerOf(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/default/pods/"), "/log")
 		lines, q := strings.SplitAfter(strings.TrimSuffix(attemptLog(name), "\n"), "\n"), r.URL.Query()
 		lines[len(lines)-1] += "\n"
@@ -69,12 +64,6 @@ func serveAttempts(t *testing.T, s *fakeTasks) *Tailer {
 		}
 		send(w, strings.Join(lines, ""))
 	}))
-	t.Cleanup(server.Close)
-	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(k8s, "default", s, nil, slog.New(slog.DiscardHandler))
 }
 
 // tailOf returns what Tail writes until it ends.

@@ -40,6 +40,13 @@ func newFakeTasks(nodes int) *fakeTasks {
 	}}
 }
 
+// withPod returns a store whose task has one node. The pod has the phase of the task.
+func withPod(phase task.Phase) *fakeTasks {
+	s := newFakeTasks(1)
+	s.set(0, pod(0, phase), phase)
+	return s
+}
+
 func (s *fakeTasks) TaskView(id string) task.View {
 	v, _ := s.WatchTask(id)
 	return v
@@ -102,7 +109,7 @@ type cluster struct {
 func serve(t *testing.T, projection Projection, handle func(w http.ResponseWriter, pod string, n int)) *cluster {
 	t.Helper()
 	c := &cluster{asked: map[string]int{}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c.Tailer = tailerOf(t, projection, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/default/pods/"), "/log")
 		c.mu.Lock()
 		c.asked[name]++
@@ -111,13 +118,19 @@ func serve(t *testing.T, projection Projection, handle func(w http.ResponseWrite
 		c.mu.Unlock()
 		handle(w, name, n)
 	}))
+	return c
+}
+
+// tailerOf returns a Tailer whose API server is a handler.
+func tailerOf(t *testing.T, projection Projection, api http.Handler) *Tailer {
+	t.Helper()
+	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Tailer = New(k8s, "default", projection, nil, slog.New(slog.DiscardHandler))
-	return c
+	return New(k8s, "default", projection, nil, slog.New(slog.DiscardHandler))
 }
 
 func (c *cluster) asks() []string {
@@ -142,8 +155,7 @@ func send(w http.ResponseWriter, text string) {
 }
 
 func TestTheLogOfATaskThatIsOver(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Completed), task.Completed)
+	s := withPod(task.Completed)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n"+at(2)+"two\n") })
 	if out, err := c.tail(t, task.LogOptions{Follow: true}); err != nil || out != "one\ntwo\n" {
 		t.Errorf("%q, %v", out, err)
@@ -173,8 +185,7 @@ func TestSeveralNodesArePrefixed(t *testing.T) {
 }
 
 func TestOptionsReachTheCluster(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Completed), task.Completed)
+	s := withPod(task.Completed)
 	c := serve(t, s, func(http.ResponseWriter, string, int) {})
 	for _, tt := range []struct {
 		o    task.LogOptions
@@ -230,8 +241,7 @@ func TestALogIsFollowedFromBeforeItsPodToItsEnd(t *testing.T) {
 
 func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Completed), task.Completed)
+	s := withPod(task.Completed)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, n int) {
 		send(w, at(1)+"one\n")
 		if n == 1 {
@@ -250,8 +260,7 @@ func TestAConnectionThatBreaksIsTakenUpAgain(t *testing.T) {
 }
 
 func TestATailEndsWithItsReader(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Running), task.Running)
+	s := withPod(task.Running)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, at(1)+"one\n") })
 	left := errors.New("broken pipe")
 	if err := c.Tail(t.Context(), "a", task.LogOptions{Follow: true}, bufio.NewWriter(failing{left})); !errors.Is(err, left) {
@@ -260,8 +269,7 @@ func TestATailEndsWithItsReader(t *testing.T) {
 }
 
 func TestATailEndsWithItsContext(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Running), task.Running)
+	s := withPod(task.Running)
 	reading := make(chan struct{})
 	gone := make(chan struct{})
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) {

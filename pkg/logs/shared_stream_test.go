@@ -7,17 +7,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
-	"log/slog"
 	"math/rand/v2"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
@@ -33,13 +28,7 @@ type hubFixture struct {
 func newHubFixture(t *testing.T) *hubFixture {
 	t.Helper()
 	w := &hubFixture{kubelet: newKubelet(), fakeTasks: newFakeTasks(1)}
-	server := httptest.NewServer(w.kubelet)
-	t.Cleanup(server.Close)
-	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Tailer = New(k8s, "default", w.fakeTasks, nil, slog.New(slog.DiscardHandler))
+	w.Tailer = tailerOf(t, w.fakeTasks, w.kubelet)
 	w.set(0, pod(0, task.Running), task.Running)
 	return w
 }

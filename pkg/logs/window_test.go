@@ -50,8 +50,7 @@ func texts(log []string) (text string) {
 func TestLinesOfAPod(t *testing.T) {
 	log := numbered(100)
 	for _, phase := range []task.Phase{task.Running, task.Completed} {
-		s := newFakeTasks(1)
-		s.set(0, pod(0, phase), phase)
+		s := withPod(phase)
 		c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, strings.TrimSuffix(strings.Join(log, ""), "\n")) })
 		for _, tt := range []struct {
 			lines, header string
@@ -118,8 +117,7 @@ func TestArchivedLinesKeepTheirNumbers(t *testing.T) {
 // TestLinesOfAnEndedPod checks that the server reads the log of a pod only for lines that the
 // archive lacks.
 func TestLinesOfAnEndedPod(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Completed), task.Completed)
+	s := withPod(task.Completed)
 	log := numbered(10)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { send(w, strings.Join(log, "")) })
 	store := newFakeStore()
@@ -161,8 +159,7 @@ func TestLinesOfWhichNode(t *testing.T) {
 }
 
 func TestAWindowIsBounded(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Running), task.Running)
+	s := withPod(task.Running)
 	line := strings.Repeat("x", maxWindow/4)
 	long := strings.Repeat("y", 3*maxWindow)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) {
@@ -180,8 +177,7 @@ func TestAWindowIsBounded(t *testing.T) {
 }
 
 func TestLinesThatTheClusterDoesNotReturn(t *testing.T) {
-	s := newFakeTasks(1)
-	s.set(0, pod(0, task.Running), task.Running)
+	s := withPod(task.Running)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { http.Error(w, "away", http.StatusBadGateway) })
 	if _, err := c.part(t, "1-5", task.LogOptions{}); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("%v", err)

@@ -20,7 +20,7 @@ func TestManyCommandsAreStoredInOrder(t *testing.T) {
 		all.Go(func() {
 			var commands []task.Command
 			for i := range each {
-				commands = append(commands, submission(fmt.Sprintf("%d-%d", caller, i)))
+				commands = append(commands, natstest.Submission(fmt.Sprintf("%d-%d", caller, i)))
 			}
 			results, errs := log.AppendBatch(t.Context(), commands)
 			last := -1
@@ -47,9 +47,9 @@ func TestManyCommandsAreStoredInOrder(t *testing.T) {
 func TestOneOfManyThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
-	large := submission("large")
+	large := natstest.Submission("large")
 	large.Submit.Task.Run = strings.Repeat("x", maxEntry)
-	commands := []task.Command{submission("a"), large, submission("b")}
+	commands := []task.Command{natstest.Submission("a"), large, natstest.Submission("b")}
 	results, errs := log.AppendBatch(t.Context(), commands)
 	if errs[0] != nil || !errors.Is(errs[1], task.ErrTooLarge) || errs[2] != nil {
 		t.Errorf("errors %v", errs)
@@ -69,7 +69,7 @@ func TestCommandsTogetherFollowEachOther(t *testing.T) {
 	for i := range 50 {
 		others.Go(func() { log.put(t, fmt.Sprint("other", i)) })
 	}
-	results, err := log.AppendTogether(t.Context(), []task.Command{submission("a"), submission("b"), submission("c")})
+	results, err := log.AppendTogether(t.Context(), []task.Command{natstest.Submission("a"), natstest.Submission("b"), natstest.Submission("c")})
 	others.Wait()
 	if err != nil || len(results) != 3 || results[0].ID != "a" || results[1].Count != results[0].Count+1 || results[2].Count != results[0].Count+2 {
 		t.Errorf("results %+v, %v", results, err)
@@ -79,7 +79,7 @@ func TestCommandsTogetherFollowEachOther(t *testing.T) {
 func TestCommandsTogetherThatAreTooLarge(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
-	half := submission("half")
+	half := natstest.Submission("half")
 	half.Submit.Task.Run = strings.Repeat("x", maxEntry/2)
 	if _, err := log.AppendTogether(t.Context(), []task.Command{half, half}); !errors.Is(err, task.ErrTooLarge) {
 		t.Errorf("got %v, want ErrTooLarge", err)

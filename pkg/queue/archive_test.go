@@ -60,7 +60,7 @@ func (l submissionLedger) check(t *testing.T, log *running) {
 	t.Helper()
 	for id, seq := range l {
 		var got task.Spec
-		patiently(t, func() (err error) {
+		natstest.Patiently(t, func() (err error) {
 			got, err = log.Submission(t.Context(), seq, id)
 			return err
 		})
@@ -192,7 +192,7 @@ func TestPartsOfTheArchive(t *testing.T) {
 	}
 	for id, seq := range l {
 		var got task.Spec
-		patiently(t, func() (err error) {
+		natstest.Patiently(t, func() (err error) {
 			got, err = log.Submission(t.Context(), seq, id)
 			return err
 		})
@@ -216,7 +216,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 			l.cut(t, log, folded)
 			l.submit(t, log, "three")
 			s := folded.snapshot(t, log)
-			patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
+			natstest.Patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
 			log.publishedThrough.Store(s.seq)
 			log.archive.parts, log.archive.timeout = refusing{log.archive.parts, put}, 50*time.Millisecond
 			before := begins(t, log)
@@ -229,7 +229,7 @@ func TestAnArchiveThatTakesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			var done bool
-			patiently(t, func() (err error) {
+			natstest.Patiently(t, func() (err error) {
 				done, err = log.Compact(t.Context(), s.log, l.submissions)
 				return err
 			})

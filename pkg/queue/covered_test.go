@@ -17,7 +17,7 @@ func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fake
 	t.Helper()
 	server, folded = natstest.Embed(t, t.TempDir()), &fakeStateMachine{}
 	log = follow(t, natstest.Connect(t, server), Config{}, folded)
-	for _, id := range names("task", 3) {
+	for _, id := range natstest.Names("task", 3) {
 		log.put(t, id)
 		storeSnapshot(t, log, folded)
 	}
@@ -53,7 +53,7 @@ func TestAPodDoesNotStartWithoutASnapshot(t *testing.T) {
 		t.Errorf("it is ready with %v", state.seen())
 	}
 	s := folded.snapshot(t, log)
-	patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
+	natstest.Patiently(t, func() error { return log.StoreSnapshot(t.Context(), s) })
 	late.waitReadIndex(t)
 	if diff := cmp.Diff(folded.seen(), state.seen()); diff != "" || late.StartErr() != nil {
 		t.Errorf("blocked by %v; commands (-want +got):\n%s", late.StartErr(), diff)
@@ -67,9 +67,7 @@ func TestAPodThatAcceptsTheLossStartsWithoutASnapshot(t *testing.T) {
 	state := &fakeStateMachine{}
 	late := follow(t, natstest.Connect(t, server), Config{AcceptLogLoss: true}, state)
 	late.put(t, "after")
-	if diff := cmp.Diff([]string{"task1", "task2", "after"}, state.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	state.wantSeen(t, "task1", "task2", "after")
 	if !late.SnapshotDue() {
 		t.Error("no snapshot is due of a log that none covers")
 	}
@@ -111,7 +109,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 	}
 	state := &fakeStateMachine{}
 	second := follow(t, natstest.Connect(t, server), Config{}, state)
-	for _, id := range names("later", 3) {
+	for _, id := range natstest.Names("later", 3) {
 		second.put(t, id)
 		storeSnapshot(t, second, state)
 	}
@@ -146,9 +144,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 	}
 	restarted := &fakeStateMachine{}
 	follow(t, natstest.Connect(t, server), Config{}, restarted).waitReadIndex(t)
-	if diff := cmp.Diff([]string{"one", "two"}, restarted.seen()); diff != "" {
-		t.Errorf("commands of a pod that starts (-want +got):\n%s", diff)
-	}
+	restarted.wantSeen(t, "one", "two")
 	if err := log.stream.DeleteMsg(natstest.Context(t), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -157,9 +153,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 	last.put(t, "three")
 	log.waitReadIndex(t)
 	for _, m := range []*fakeStateMachine{folded, without} {
-		if diff := cmp.Diff([]string{"one", "two", "three"}, m.seen()); diff != "" {
-			t.Errorf("commands after one of them was deleted (-want +got):\n%s", diff)
-		}
+		m.wantSeen(t, "one", "two", "three")
 	}
 }
 
@@ -182,7 +176,5 @@ func TestTheLastMessageIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	late.waitReadIndex(t)
-	if diff := cmp.Diff([]string{"one"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "one")
 }

@@ -55,7 +55,7 @@ func TestARejectionAfterADoubtIsNone(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- l.Run(ctx, folded) }()
-			_, err := l.Append(t.Context(), submission("a"))
+			_, err := l.Append(t.Context(), natstest.Submission("a"))
 			if rejected := err != nil; rejected != tt.rejected {
 				t.Errorf("error %v", err)
 			}
@@ -73,7 +73,7 @@ func TestARejectionAfterADoubtIsNone(t *testing.T) {
 func TestOnlyDeletedEntriesMayBeMissing(t *testing.T) {
 	t.Parallel()
 	log, _ := start(t)
-	for _, id := range names("task", 5) { // entries 2 to 6: the first entry names the log
+	for _, id := range natstest.Names("task", 5) { // entries 2 to 6: the first entry names the log
 		log.put(t, id)
 	}
 	for _, seq := range []uint64{3, 4} {
@@ -108,7 +108,7 @@ func TestTheArchiveHasNoSecrets(t *testing.T) {
 		}
 		return raw
 	}
-	open, sealed := submission("a"), submission("b")
+	open, sealed := natstest.Submission("a"), natstest.Submission("b")
 	stop := task.Command{Stop: &task.Stop{User: "ann", ID: `"sealed"`}}
 	bare := encode(open, sealed, stop)
 	sealed.Submit.SecretsMAC = "mark"

@@ -104,7 +104,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	go func() {
 		for n := 0; ; n++ {
 			id := fmt.Sprint("during", n)
-			if _, err := log.Append(ctx, submission(id)); err != nil {
+			if _, err := log.Append(ctx, natstest.Submission(id)); err != nil {
 				refused <- err
 				return
 			}
@@ -116,7 +116,7 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	if err := <-refused; !errors.Is(err, task.ErrUnavailable) {
 		t.Fatalf("append to a full disk: %v", err)
 	}
-	_, err := log.Append(t.Context(), submission("refused"))
+	_, err := log.Append(t.Context(), natstest.Submission("refused"))
 	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "the store of the command log is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
 	}

@@ -53,7 +53,7 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 			for range 16 {
 				readers.Go(func() {
 					var got []byte
-					patiently(t, func() (err error) {
+					natstest.Patiently(t, func() (err error) {
 						got, err = io.ReadAll(uploads.Open(t.Context(), "ann/a", int64(len(content))))
 						return err
 					})
@@ -64,7 +64,7 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 			}
 			readers.Wait()
 			var got []byte
-			patiently(t, func() (err error) {
+			natstest.Patiently(t, func() (err error) {
 				_, got, err = blobs.Get(t.Context(), "log")
 				return err
 			})

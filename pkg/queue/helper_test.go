@@ -8,14 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/internal/change"
 	"k8s-cli/pkg/queue/internal/natstest"
@@ -135,6 +134,14 @@ func (m *fakeStateMachine) seen() []string {
 	return slices.Clone(m.ids)
 }
 
+// wantSeen compares the ids of the folded commands.
+func (m *fakeStateMachine) wantSeen(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, m.seen()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
 func (m *fakeStateMachine) stored() []task.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,11 +170,6 @@ func idOf(c task.Command) string {
 		return c.Stop.ID
 	}
 	return ""
-}
-
-// submission returns a submission that differs from others by its id.
-func submission(id string) task.Command {
-	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
 }
 
 // TestMain runs more tests at once than there are processors, because the tests mostly wait for
@@ -211,26 +213,11 @@ func follow(t *testing.T, nc *nats.Conn, c Config, machine StateMachine) *runnin
 func open(t *testing.T, nc *nats.Conn, c Config) (l *Log) {
 	t.Helper()
 	c.AppendTimeout = natstest.Timeout
-	patiently(t, func() (err error) {
+	natstest.Patiently(t, func() (err error) {
 		l, err = Open(t.Context(), nc, c)
 		return err
 	})
 	return l
-}
-
-// patiently repeats do while NATS does not answer in time. The requests of nats.go and of this
-// package have limits that a slow machine exceeds. A purge may take effect after its limit, so that
-// the next attempt finds a message gone.
-func patiently(t *testing.T, do func() error) {
-	t.Helper()
-	natstest.Eventually(t, "an answer of NATS", func() bool {
-		err := do()
-		late := func(limit error) bool { return errors.Is(err, limit) }
-		if err != nil && !slices.ContainsFunc([]error{context.DeadlineExceeded, nats.ErrTimeout, task.ErrUnavailable, jetstream.ErrMsgNotFound}, late) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
 }
 
 // start returns a log on a directory of its own, and the machine into which it is folded.
@@ -243,7 +230,7 @@ func start(t *testing.T) (*running, *fakeStateMachine) {
 // put appends a submission and returns its result.
 func (r *running) put(t *testing.T, id string) task.Result {
 	t.Helper()
-	v, err := r.Append(t.Context(), submission(id))
+	v, err := r.Append(t.Context(), natstest.Submission(id))
 	if err != nil {
 		t.Fatalf("append %s: %v", id, err)
 	}
@@ -257,7 +244,7 @@ func (r *running) sending(t *testing.T, id string) (leave func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := r.Append(ctx, submission(id))
+		_, err := r.Append(ctx, natstest.Submission(id))
 		ended <- err
 	}()
 	natstest.Eventually(t, id+" to be in flight", func() bool { return !r.writer.hasFoldedAll() })
@@ -281,14 +268,6 @@ func (r *running) waitReadIndex(t *testing.T) {
 			t.Fatal("the log's end stays out of reach")
 		}
 	}
-}
-
-func names(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("%s%d", prefix, i)
-	}
-	return all
 }
 
 func noise(n int) []byte {

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
 	t.Parallel()
 	log, _ := start(t)
-	for i, id := range names("task", 3) {
+	for i, id := range natstest.Names("task", 3) {
 		want := task.Result{ID: id, Count: i}
 		if diff := cmp.Diff(want, log.put(t, id)); diff != "" {
 			t.Errorf("verdict (-want +got):\n%s", diff)
@@ -39,7 +38,7 @@ func TestConcurrentAppendsShareEntries(t *testing.T) {
 			last := -1
 			for i := range each {
 				id := fmt.Sprintf("%d-%d", caller, i)
-				v, err := log.Append(t.Context(), submission(id))
+				v, err := log.Append(t.Context(), natstest.Submission(id))
 				if err != nil || v.ID != id || v.Count <= last {
 					t.Errorf("append %s after place %d: %+v, %v", id, last, v, err)
 				}
@@ -84,7 +83,7 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 	first := &fakeStateMachine{}
 	server := natstest.Embed(t, dir)
 	log := follow(t, natstest.Connect(t, server), Config{SingleWriter: true}, first)
-	for _, id := range names("task", 20) {
+	for _, id := range natstest.Names("task", 20) {
 		log.put(t, id)
 	}
 	_ = log.stop()
@@ -111,7 +110,7 @@ func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
 	seen := &fakeStateMachine{}
 	first := follow(t, natstest.Connect(t, server), Config{}, &fakeStateMachine{})
 	second := follow(t, natstest.Connect(t, server), Config{}, seen)
-	for _, id := range names("task", 50) {
+	for _, id := range natstest.Names("task", 50) {
 		first.put(t, id)
 		second.waitReadIndex(t)
 		if got := seen.seen(); len(got) == 0 || got[len(got)-1] != id {
@@ -148,8 +147,8 @@ func TestTwoPodsAppendToOneOrder(t *testing.T) {
 	var all sync.WaitGroup
 	for i, pod := range pods {
 		all.Go(func() {
-			for _, id := range names(fmt.Sprintf("pod%d-", i), 50) {
-				if v, err := pod.Append(t.Context(), submission(id)); err != nil || v.ID != id {
+			for _, id := range natstest.Names(fmt.Sprintf("pod%d-", i), 50) {
+				if v, err := pod.Append(t.Context(), natstest.Submission(id)); err != nil || v.ID != id {
 					t.Errorf("append %s: %+v, %v", id, v, err)
 				}
 			}
@@ -185,15 +184,13 @@ func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
 	if v := log.put(t, "two"); v.ID != "two" || v.Count != 1 {
 		t.Errorf("verdict %+v", v)
 	}
-	if diff := cmp.Diff([]string{"one", "two"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "one", "two")
 }
 
 func TestACommandThatIsTooLargeIsNotStored(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
-	c := submission("large")
+	c := natstest.Submission("large")
 	c.Submit.Task.Run = strings.Repeat("x", maxEntry)
 	if _, err := log.Append(t.Context(), c); !errors.Is(err, task.ErrTooLarge) {
 		t.Errorf("error %v, want one of kind ErrTooLarge", err)
@@ -211,9 +208,9 @@ func TestLargeCommandsAreSpreadOverEntries(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
 	var all sync.WaitGroup
-	for _, id := range names("large", 24) {
+	for _, id := range natstest.Names("large", 24) {
 		all.Go(func() {
-			c := submission(id)
+			c := natstest.Submission(id)
 			c.Submit.Task.Run = strings.Repeat("<", maxEntry/4)
 			if v, err := log.Append(t.Context(), c); err != nil || v.ID != id {
 				t.Errorf("append %s: %+v, %v", id, v, err)
@@ -305,14 +302,5 @@ func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
 		if err := l.Run(t.Context(), &fakeStateMachine{}); err == nil || !strings.Contains(err.Error(), "stream LOG is not a log of k8s-cli") {
 			t.Errorf("Run on a stream that begins with %s: %v", message, err)
 		}
-	}
-}
-
-func TestRunEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	log, _ := start(t)
-	log.put(t, "one")
-	if err := log.stop(); !errors.Is(err, context.Canceled) {
-		t.Errorf("Run returned %v", err)
 	}
 }

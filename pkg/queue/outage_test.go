@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
@@ -43,9 +41,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 		_, ok := log.Lag()
 		return ok
 	})
-	if diff := cmp.Diff([]string{"before", "after"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "before", "after")
 	if n := folded.timesReset(); n != 0 {
 		t.Errorf("the log was read anew %d times", n)
 	}
@@ -94,7 +90,7 @@ func TestAFullLogRefusesAtOnce(t *testing.T) {
 	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {
 		t.Fatal(err)
 	}
-	_, err = log.Append(t.Context(), submission("two"))
+	_, err = log.Append(t.Context(), natstest.Submission("two"))
 	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Fatalf("append to a full log: %v", err)
 	}
@@ -144,7 +140,7 @@ func TestAFullLogKeepsItsReserves(t *testing.T) {
 	const limit = 4 << 20
 	a.limit(t, limit)
 	b.waitReadIndex(t)
-	submit := submission("task")
+	submit := natstest.Submission("task")
 	submit.Submit.Task.Run = strings.Repeat("x", 10<<10)
 	appendUntilFull(t, []*running{a, b}, submit, "only stops and deletions are accepted")
 	if got := a.size(t); got < limit*8/10 || got > limit*95/100 {

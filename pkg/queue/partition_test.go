@@ -41,7 +41,7 @@ func twoPods(t *testing.T) (c *natstest.Cluster, cutOff, other *running, folded 
 func (r *running) putEventually(t *testing.T, id string) {
 	t.Helper()
 	natstest.Eventually(t, "the log to take "+id, func() bool {
-		_, err := r.Append(t.Context(), submission(id))
+		_, err := r.Append(t.Context(), natstest.Submission(id))
 		return err == nil
 	})
 }
@@ -106,7 +106,7 @@ func TestReadsWithoutOneOfThreeServers(t *testing.T) {
 		info, err := other.js.Stream(natstest.Context(t), subject.LogStream)
 		return err == nil && slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Active <= 0 || p.Active > streams.MaxReplicaSilence })
 	})
-	for _, id := range names("more", 5) {
+	for _, id := range natstest.Names("more", 5) {
 		other.put(t, id)
 		other.waitReadIndex(t)
 	}
@@ -126,7 +126,7 @@ func TestNoPodDropsItsStateWhenTheLeaderMoves(t *testing.T) {
 	go func() {
 		defer close(done)
 		for n := 0; !ends.Load(); n++ {
-			_, _ = other.Append(t.Context(), submission(fmt.Sprint("task", n)))
+			_, _ = other.Append(t.Context(), natstest.Submission(fmt.Sprint("task", n)))
 			<-time.After(5 * time.Millisecond) // the servers need the processor too
 		}
 	}()
@@ -166,7 +166,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	}
 	for _, id := range []string{"behind it", "later"} {
 		ctx, cancel := context.WithTimeout(t.Context(), retryPause)
-		if _, err := pod.Append(ctx, submission(id)); !errors.Is(err, task.ErrUnavailable) {
+		if _, err := pod.Append(ctx, natstest.Submission(id)); !errors.Is(err, task.ErrUnavailable) {
 			t.Errorf("append %s while NATS is away: %v", id, err)
 		}
 		cancel()
@@ -175,9 +175,7 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	link.Heal()
 	pod.put(t, "after")
 	other.waitReadIndex(t)
-	if diff := cmp.Diff([]string{"before", "accepted later", "after"}, here.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	here.wantSeen(t, "before", "accepted later", "after")
 }
 
 // A command that waits behind an entry that NATS does not acknowledge is never sent.
@@ -191,7 +189,7 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	leave := log.sending(t, "sent")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := log.Append(ctx, submission("waits")); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
+	if _, err := log.Append(ctx, natstest.Submission("waits")); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Errorf("of a command that was not sent: %v", err)
 	}
 	if err := leave(); !strings.Contains(err.Error(), "may have been stored") {
@@ -199,9 +197,7 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	}
 	server.Up(t)
 	log.put(t, "after")
-	if diff := cmp.Diff([]string{"before", "after"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "before", "after")
 }
 
 // A snapshot is found and read back although a server that was down for long lacks it and
@@ -272,9 +268,7 @@ func TestAnEntryThatIsStoredTooLate(t *testing.T) {
 	log.put(t, "before")
 	log.clock.reset(time.Now().Add(-time.Hour)) // as if the clock of NATS had been set since
 	log.put(t, "during")
-	if diff := cmp.Diff([]string{"before", "during"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "before", "during")
 	if folded.expired != 1 {
 		t.Errorf("%d entries had expired, want 1", folded.expired)
 	}
@@ -339,9 +333,7 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	if err := <-read; !errors.Is(err, context.Canceled) {
 		t.Errorf("reading ended with %v", err)
 	}
-	if diff := cmp.Diff([]string{"one", "two", "three"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "one", "two", "three")
 	if got, want := folded.stored(), writer.follower.applied(); uint64(len(got)) != want || got[2].Time.IsZero() {
 		t.Errorf("%d entries of %d, the third of %s", len(got), want, got[2].Time)
 	}

@@ -129,13 +129,11 @@ func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
 	r.Options.MaxPayload = 256 << 10
 	r.Up(t)
 	log.put(t, "small")
-	large := submission("large")
+	large := natstest.Submission("large")
 	large.Submit.Task.Run = strings.Repeat("x", 300<<10)
 	if _, err := log.Append(t.Context(), large); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Errorf("append: %v", err)
 	}
 	log.put(t, "after")
-	if diff := cmp.Diff([]string{"before", "small", "after"}, folded.seen()); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	folded.wantSeen(t, "before", "small", "after")
 }

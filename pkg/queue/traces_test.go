@@ -16,7 +16,7 @@ func TestEntriesSayWhatAskedForTheirCommands(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
 	traced := func(id string) task.Command {
-		c := submission(id)
+		c := natstest.Submission(id)
 		c.Submit.Trace = "00-" + strings.Repeat(id[:1], 32) + "-00f067aa0ba902b7-01"
 		return c
 	}

@@ -2,11 +2,9 @@ package submit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -44,7 +42,7 @@ func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
 	w := newTestCluster(t)
 	w.appendAlone(of("ann", "a", 1))
 	w.must("a")
-	if calls := w.calls(); len(calls) > 0 {
+	if calls := w.calls(); len(calls) != 0 {
 		t.Errorf("before, the controller calls %q", calls)
 	}
 	if got := w.admission(); got != "a" || !slices.Equal(w.log.facts(), []string{"admitted"}) {
@@ -91,45 +89,6 @@ func TestTasksAreAdmittedTogether(t *testing.T) {
 	}
 }
 
-func TestTheWindowOfAdmittedTasks(t *testing.T) {
-	w := newTestCluster(t)
-	w.window = 2
-	for _, id := range []string{"a1", "a2", "a3", "a4"} {
-		w.appendAlone(of("ann", id, 1))
-	}
-	if got := w.admission(); got != "a1 a2" {
-		t.Fatalf("admitted: %q", got)
-	}
-	w.appendAlone(of("bob", "b1", 1))
-	if got := w.admission(); got != "a1 a2" {
-		t.Errorf("beyond the window: %q", got)
-	}
-	w.log.facts()
-	w.must("a1", "applied")
-	w.must("a2", "applied")
-	if got := w.admission(); got != "a1 a2 a3 b1" {
-		t.Errorf("once those are created: %q", got)
-	}
-}
-
-// An exceeded quota holds back no other user, and does not fill the log with entries.
-func TestBlockedTasksDoNotFillTheWindow(t *testing.T) {
-	w := newTestCluster(t)
-	w.window = 1
-	w.appendAlone(of("ann", "a1", 1), of("bob", "b1", 1))
-	w.failing("create", "jobs", 1, apierrors.NewForbidden(jobs, "a1", errors.New("exceeded quota: compute")))
-	if got := w.admission(); got != "a1" {
-		t.Fatalf("admitted: %q", got)
-	}
-	w.log.facts()
-	if facts, err := w.step("a1"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
-		t.Fatalf("facts %q, error %v", facts, err)
-	}
-	if got := w.admission(); got != "a1 b1" {
-		t.Errorf("admitted: %q", got)
-	}
-}
-
 // The first task of a user does not wait until the window has free places.
 func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
 	w := newTestCluster(t)
@@ -154,28 +113,18 @@ func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
 }
 
 func TestATaskLargerThanALimitFails(t *testing.T) {
-	for _, tt := range []struct {
-		name           string
-		total, perUser int
-		says           string
-	}{
-		{"of all Jobs", 4, 0, "at most 4 Jobs may exist at once (--max-active-jobs)"},
-		{"of a user's", 5, 4, "at most 4 Jobs of one user may exist at once (--max-active-jobs-per-user)"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newTestCluster(t)
-			w.limit(tt.total, tt.perUser)
-			w.run()
-			w.appendAlone(of("ann", "large", 5), of("ann", "small", 4))
-			r := w.await("large", "end", func(v task.View) bool { return v.CleanedUp }).Record
-			if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != "the task has 5 nodes, one Job each, but "+tt.says {
-				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
-			}
-			w.await("small", "Jobs", func(v task.View) bool { return v.UIDs != nil })
-			if names := w.jobsByName(); len(names) != 4 {
-				t.Errorf("there are %d Jobs", len(names))
-			}
-		})
+	w := newTestCluster(t)
+	w.limit(5, 4)
+	w.run()
+	w.appendAlone(of("ann", "large", 5), of("ann", "small", 4))
+	const message = "the task has 5 nodes, one Job each, but at most 4 Jobs of one user may exist at once (--max-active-jobs-per-user)"
+	r := w.await("large", "end", func(v task.View) bool { return v.CleanedUp }).Record
+	if r.Phase != task.Failed || r.Reason != task.ReasonTooLarge || r.Message != message {
+		t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
+	}
+	w.await("small", "Jobs", func(v task.View) bool { return v.UIDs != nil })
+	if names := w.jobsByName(); len(names) != 4 {
+		t.Errorf("there are %d Jobs", len(names))
 	}
 }
 
@@ -271,12 +220,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next.store.OnChange(next.Enqueue)
 	w.log.join(w.t, next.store)
 	next.watch()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { _ = next.Run(ctx); close(ended) }()
-	p := &server{&next, sync.OnceFunc(func() { cancel(); <-ended })}
-	w.t.Cleanup(p.end)
-	return p
+	return &server{&next, next.background(next.Run)}
 }
 
 // join adds a store that folds all entries, including those that are stored already.

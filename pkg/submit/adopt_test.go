@@ -40,9 +40,7 @@ func TestJobsThatTheLogDoesNotKnowAreAdopted(t *testing.T) {
 	if got.Jobs[0] == nil || got.Jobs[1] == nil || len(got.Orphans) != 0 {
 		t.Errorf("jobs %v, strays %v", got.Jobs, got.Orphans)
 	}
-	if calls := w.calls(); !slices.Equal(calls, []string{"get train-a-node-0", "create train-a"}) {
-		t.Errorf("calls %q, want its Service and no more", calls)
-	}
+	w.mustCall("get train-a-node-0", "create train-a")
 }
 
 func TestJobsThatDoNotSayWhoseTheyAreAreNeverTouched(t *testing.T) {
@@ -95,7 +93,5 @@ func TestAClaimThatDoesNotSayWhoseItIsIsNeverTouched(t *testing.T) {
 	w.watch()
 	w.calls()
 	w.mustVolume()
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall()
 }

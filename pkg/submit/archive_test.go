@@ -71,25 +71,17 @@ func (w *testCluster) archive(store logs.Store, log string) {
 	w.config.LogsArchived = archiver.Archived
 	archiver.OnArchived(w.Enqueue)
 	w.store.OnChange(archiver.Enqueue)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { _ = archiver.Run(ctx); close(ended) }()
-	w.t.Cleanup(func() { cancel(); <-ended })
+	w.background(archiver.Run)
 }
 
 // finish ends the pod and the Job of a node.
 func (w *testCluster) finish(job string) {
 	w.t.Helper()
-	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
-		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://1", StartedAt: metav1.Now(), FinishedAt: metav1.Now()}},
-	}}}
-	if _, err := w.cluster.CoreV1().Pods(namespace).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.changePod(job, func(p *corev1.Pod) {
+		p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://1", StartedAt: metav1.Now(), FinishedAt: metav1.Now()}},
+		}}}
+	})
 	w.change(job, over(batchv1.JobComplete))
 }
 

@@ -109,9 +109,7 @@ func TestACreateWhoseAnswerIsLost(t *testing.T) {
 		w.place(job)
 		return true, nil, errors.New("connection reset by peer")
 	})
-	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
-		t.Errorf("facts %q, error %v", facts, err)
-	}
+	w.mustFail("a", nil, "delayed")
 	w.must("a", "applied")
 	if len(w.jobsByName()) != 1 {
 		t.Errorf("jobs %v", w.jobsByName())
@@ -180,24 +178,18 @@ func TestARefusalLeavesNothingBehind(t *testing.T) {
 	}
 	w.calls()
 	w.must("a")
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("once it is gone the controller calls %q", calls)
-	}
+	w.mustCall()
 }
 
 func TestAnExceededQuotaIsWaitedFor(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.failing("create", "jobs", 2, apierrors.NewForbidden(jobs, "train-a", errors.New("exceeded quota: compute, used: 7")))
-	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
-		t.Errorf("facts %q, error %v", facts, err)
-	}
+	w.mustFail("a", nil, "delayed")
 	if r := w.record("a"); r.Phase != task.Pending || r.Reason != "QuotaExceeded" {
 		t.Errorf("record %+v", r)
 	}
-	if facts, err := w.step("a"); err == nil || len(facts) != 0 {
-		t.Errorf("for the same reason again: facts %q, error %v", facts, err)
-	}
+	w.mustFail("a", nil)
 	w.must("a", "applied")
 	if r := w.record("a"); r.Reason != "" {
 		t.Errorf("reason %q", r.Reason)
@@ -215,9 +207,7 @@ func TestNothingIsDoneWhileTheLogsEndIsUnknown(t *testing.T) {
 			t.Errorf("%s: facts %q, error %v", id, facts, err)
 		}
 	}
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall()
 }
 
 func TestATaskWaitsForItsVolumes(t *testing.T) {
@@ -262,12 +252,4 @@ func TestRunReconcilesWhatThereIsAndWhatComes(t *testing.T) {
 	if left := w.jobsByName(); len(left) != 1 {
 		t.Errorf("jobs %v", left)
 	}
-}
-
-func TestRunEndsWithItsContext(t *testing.T) {
-	w := newTestCluster(t)
-	w.failing("create", "jobs", -1, apierrors.NewServiceUnavailable("later"))
-	w.submit("a", 1)
-	w.run()
-	w.await("a", "delay", func(v task.View) bool { return v.Reason != "" })
 }

@@ -2,7 +2,6 @@ package submit
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,9 +27,7 @@ func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
 	}
 	w.await("a", "deletion", func(v task.View) bool { return v.Jobs[0] == nil })
 	w.must("a", "gone")
-	if calls := w.calls(); !slices.Equal(calls, []string{"create train-a", "delete train-a"}) {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall("create train-a", "delete train-a")
 }
 
 // The deletion of a Job takes long, and its pods change in the meantime.
@@ -49,9 +46,7 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 	}
-	if calls := w.calls(); !slices.Equal(calls, []string{"delete train-a-node-0", "delete train-a-node-1"}) {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall("delete train-a-node-0", "delete train-a-node-1")
 }
 
 // The informers lag behind the end of a sibling; one read of the Job shows its end.

@@ -164,10 +164,7 @@ func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object
 func (w *testCluster) watch() {
 	w.t.Helper()
 	informers := w.store.Watch(cache.SourcesIn(namespace, w.cluster))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { _ = informers.Run(ctx); close(ended) }()
-	w.t.Cleanup(func() { cancel(); <-ended })
+	w.background(informers.Run)
 	if err := informers.Synced(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -176,15 +173,23 @@ func (w *testCluster) watch() {
 // run reconciles until the test ends.
 func (w *testCluster) run() {
 	w.t.Helper()
+	w.background(w.Run)
+}
+
+// background calls run, which ends with its context, until end is called or the test ends.
+func (w *testCluster) background(run func(context.Context) error) (end func()) {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	w.t.Cleanup(func() {
+	go func() { ended <- run(ctx) }()
+	end = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			w.t.Errorf("Run ended with %v", err)
 		}
 	})
+	w.t.Cleanup(end)
+	return end
 }
 
 // await blocks until reached returns true for the view of a task.
@@ -283,6 +288,15 @@ func (w *testCluster) must(id string, want ...string) {
 	}
 }
 
+// mustFail reconciles a task once, which fails with kind or, if kind is nil, with any error. It
+// compares the appended facts.
+func (w *testCluster) mustFail(id string, kind error, want ...string) {
+	w.t.Helper()
+	if got, err := w.step(id); err == nil || kind != nil && !errors.Is(err, kind) || !slices.Equal(got, want) {
+		w.t.Fatalf("reconcile %s: facts %q, error %v, want %q and the error %v", id, got, err, want, kind)
+	}
+}
+
 func taskKey(id string) task.Key { return task.Key{Kind: task.KindTask, ID: id} }
 
 // jobsByName returns the Jobs of the cluster by name.
@@ -359,6 +373,34 @@ func (w *testCluster) startPod(job string) {
 	}
 }
 
+// pod returns the pod that startPod added for a Job.
+func (w *testCluster) pod(job string) *corev1.Pod {
+	w.t.Helper()
+	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pod
+}
+
+// changePod changes the pod of a Job, as the kubelet does.
+func (w *testCluster) changePod(job string, set func(*corev1.Pod)) {
+	w.t.Helper()
+	pod := w.pod(job)
+	set(pod)
+	if _, err := w.cluster.CoreV1().Pods(namespace).Update(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// failPod ends the container of the pod of a Job.
+func (w *testCluster) failPod(job string, how corev1.ContainerStateTerminated) {
+	w.t.Helper()
+	w.changePod(job, func(p *corev1.Pod) {
+		p.Status.Phase, p.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &how}
+	})
+}
+
 // failing makes the next n calls of a verb fail with err; n below 0 means all calls.
 func (w *testCluster) failing(verb, resource string, n int, err error) {
 	var mu sync.Mutex
@@ -394,6 +436,14 @@ func (w *testCluster) calls() (calls []string) {
 	}
 	w.cluster.ClearActions()
 	return calls
+}
+
+// mustCall compares the requests to the cluster since the last call.
+func (w *testCluster) mustCall(want ...string) {
+	w.t.Helper()
+	if got := w.calls(); !slices.Equal(got, want) {
+		w.t.Errorf("calls %q, want %q", got, want)
+	}
 }
 
 func projectionOf(s *cache.Store) Projection { return Projection{s, s, s} }

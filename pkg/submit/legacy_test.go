@@ -47,9 +47,7 @@ func TestObjectsOfTheOriginalAreLeftAlone(t *testing.T) {
 	w.calls()
 	w.must("0a1b2c3d")
 	w.mustVolume()
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall()
 }
 
 func TestObjectsOfTheOriginalAreAdoptedIfWanted(t *testing.T) {

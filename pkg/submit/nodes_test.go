@@ -217,9 +217,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 			if err != nil || again <= 0 || again > informerGrace {
 				t.Errorf("again in %v, error %v", again, err)
 			}
-			if calls := w.calls(); len(calls) != 0 {
-				t.Errorf("calls %q", calls)
-			}
+			w.mustCall()
 		})
 	})
 	t.Run("the cluster has it", func(t *testing.T) {
@@ -236,9 +234,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 		w.submit("a", 1)
 		w.must("a", "applied")
 		w.failing("get", "jobs", -1, errors.New("connection refused"))
-		if facts, err := w.step("a"); err == nil || len(facts) != 0 {
-			t.Errorf("facts %q, error %v", facts, err)
-		}
+		w.mustFail("a", nil)
 	})
 }
 
@@ -246,17 +242,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	w := applied(t, 1)
 	w.startPod("train-a")
-	pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod.Status.Phase = corev1.PodFailed
-	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: 3, Reason: "Error", ContainerID: "c", Message: task.SetupFailed,
-	}}
-	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.failPod("train-a", corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", ContainerID: "c", Message: task.SetupFailed})
 	w.change("train-a", over(batchv1.JobFailed))
 	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() && v.Pods[0] != nil && v.Pods[0].ExitCode != nil })
 	w.must("a", "ended")
@@ -291,15 +277,7 @@ func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
 		if facts := w.log.facts(); err != nil || again <= 0 || again > informerGrace || len(facts) != 0 {
 			t.Fatalf("facts %q, again in %v, error %v", facts, again, err)
 		}
-		pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-pod", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pod.Status.Phase = corev1.PodFailed
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"}}
-		if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		w.failPod("train-a", corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"})
 		w.await("a", "exit code", func(v task.View) bool { return v.Pods[0].ExitCode != nil })
 		w.must("a", "ended")
 		if r := w.record("a"); r.Reason != "Error" || r.Message != "exit code 3" || *r.Nodes[0].ExitCode != 3 {

@@ -38,10 +38,7 @@ func TestSeveralNodesHaveAService(t *testing.T) {
 	if got := w.services(); len(got) != 1 || got["train-a"] != first {
 		t.Errorf("services %v, want one that belongs to %s", got, first)
 	}
-	want := []string{"create train-a-node-0", "create train-a-node-1", "create train-a", "create train-b"}
-	if calls := w.calls(); !slices.Equal(calls, want) {
-		t.Errorf("calls %q, want %q", calls, want)
-	}
+	w.mustCall("create train-a-node-0", "create train-a-node-1", "create train-a", "create train-b")
 }
 
 // A controller may crash between creating the Service and appending the fact.
@@ -78,9 +75,7 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 	t.Run("a former Job's, which is going", func(t *testing.T) {
 		w := newTestCluster(t)
 		w.addService(objects.Service(w.submit("a", 2), namespace, "former"))
-		if facts, err := w.step("a"); !errors.Is(err, errDeleting) || !slices.Equal(facts, []string{"delayed"}) {
-			t.Errorf("facts %q, %v", facts, err)
-		}
+		w.mustFail("a", errDeleting, "delayed")
 		if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), namespace, "train-a"); err != nil {
 			t.Fatal(err)
 		}
@@ -93,9 +88,7 @@ func TestAServiceThatIsRefused(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 3)
 	w.failing("create", "services", 1, apierrors.NewForbidden(services, "train-a", errors.New("exceeded quota: no room")))
-	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
-		t.Errorf("facts %q, %v", facts, err)
-	}
+	w.mustFail("a", nil, "delayed")
 	if r := w.record("a"); r.Reason != "QuotaExceeded" {
 		t.Errorf("record %+v", r)
 	}
@@ -137,23 +130,10 @@ func (w *testCluster) address(job, address string) {
 
 func (w *testCluster) addressOf(id, job, address string) {
 	w.t.Helper()
-	pod := w.pod(job)
-	pod.Status.PodIP = address
-	if _, err := w.cluster.CoreV1().Pods(namespace).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.changePod(job, func(p *corev1.Pod) { p.Status.PodIP = address })
 	w.await(id, "address", func(v task.View) bool {
 		return slices.ContainsFunc(v.Pods, func(p *task.Pod) bool { return p != nil && p.Address == address })
 	})
-}
-
-func (w *testCluster) pod(job string) *corev1.Pod {
-	w.t.Helper()
-	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return pod
 }
 
 // startedNodes returns a testCluster whose task a runs on two nodes with addresses.
@@ -187,9 +167,7 @@ func TestPeerAddressesArePublished(t *testing.T) {
 	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].AddressesPublished && v.Pods[1].AddressesPublished })
 	w.calls()
 	w.must("a")
-	if calls := w.calls(); len(calls) > 0 {
-		t.Errorf("told again: %q", calls)
-	}
+	w.mustCall()
 }
 
 // A permanent rejection by the API server ends the task; other errors are retried.
@@ -210,15 +188,11 @@ func TestPeerAddressesThatCannotBePublished(t *testing.T) {
 
 func TestOnlyNodesThatDoNotKnowAreTold(t *testing.T) {
 	w := startedNodes(t)
-	pod := w.pod("train-a-node-0")
-	pod.Annotations = map[string]string{task.AnnotationAddresses: "10.0.0.1\n10.0.0.2"}
-	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.changePod("train-a-node-0", func(p *corev1.Pod) {
+		p.Annotations = map[string]string{task.AnnotationAddresses: "10.0.0.1\n10.0.0.2"}
+	})
 	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].AddressesPublished })
 	w.calls()
 	w.must("a")
-	if calls := w.calls(); !slices.Equal(calls, []string{"patch train-a-node-1-pod"}) {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall("patch train-a-node-1-pod")
 }

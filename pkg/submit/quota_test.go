@@ -134,9 +134,7 @@ func reservedBy(t *testing.T) *testCluster {
 	w.place(jobsOf(w.submit("b", 8))...)
 	w.quotaOf(10, quotaWithNumbers)
 	w.watch()
-	if facts, err := w.step("a"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
-		t.Fatalf("facts %q, error %v", facts, err)
-	}
+	w.mustFail("a", nil, "delayed")
 	return w
 }
 
@@ -152,9 +150,7 @@ func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
 			t.Fatalf("error %v, %d Jobs", err, len(w.jobsByName()))
 		}
 	}
-	if facts, err := w.step("b"); !errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
-		t.Errorf("facts %q, error %v", facts, err)
-	}
+	w.mustFail("b", errYielded, "delayed")
 	if r := w.record("b"); r.Phase != task.Pending || r.Reason != "QuotaExceeded" || r.Message != messageYielded {
 		t.Errorf("record %+v", r)
 	}
@@ -184,9 +180,7 @@ func TestAHigherPriorityGoesFirst(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	w.await("a", "Jobs", func(v task.View) bool { return v.Jobs[0] != nil && v.Jobs[1] != nil })
-	if facts, err := w.step("a"); !errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
-		t.Errorf("facts %q, error %v", facts, err)
-	}
+	w.mustFail("a", errYielded, "delayed")
 	if len(w.jobsByName()) != 8 {
 		t.Errorf("%d Jobs", len(w.jobsByName()))
 	}
@@ -198,12 +192,8 @@ func TestALaterTaskTakesNoFreePlace(t *testing.T) {
 	w.submit("c", 1)
 	w.remove("train-b-node-0")
 	w.calls()
-	if facts, err := w.step("c"); !errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
-		t.Errorf("facts %q, error %v", facts, err)
-	}
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustFail("c", errYielded, "delayed")
+	w.mustCall()
 	if r := w.record("c"); r.Reason != "QuotaExceeded" || r.Message != messageHeldBack {
 		t.Errorf("record %+v", r)
 	}
@@ -238,9 +228,7 @@ func TestATaskThatNeverFitsGivesWay(t *testing.T) {
 	}
 	w.await("large", "Jobs", func(v task.View) bool { return v.Jobs[9] != nil })
 	w.submit("small", 1)
-	if facts, err := w.step("small"); err == nil || !slices.Equal(facts, []string{"delayed"}) {
-		t.Fatalf("facts %q, error %v", facts, err)
-	}
+	w.mustFail("small", nil, "delayed")
 	if _, err := w.step("large"); !errors.Is(err, errYielded) || len(w.jobsByName()) != 0 {
 		t.Fatalf("error %v, %d Jobs", err, len(w.jobsByName()))
 	}
@@ -297,9 +285,7 @@ func TestNothingIsGivenUpWhileTheLogIsAway(t *testing.T) {
 	if deleted, err := w.yieldRank(t.Context(), taskKey("a"), 0); deleted || err != nil {
 		t.Errorf("of a task that waits for nothing: deleted %v, error %v", deleted, err)
 	}
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall()
 }
 
 // Only deleted Jobs count as yielded.

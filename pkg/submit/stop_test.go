@@ -41,9 +41,7 @@ func TestATaskThatIsStoppedBeforeItIsAppliedIsNotCreated(t *testing.T) {
 	w.submit("a", 1)
 	w.stop("a")
 	w.must("a", "gone")
-	if calls := w.calls(); !slices.Equal(calls, []string{"get train-a"}) {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall("get train-a")
 }
 
 // The stop comes after a Job was created and before Applied is stored. The order of the log

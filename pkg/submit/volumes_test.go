@@ -68,9 +68,7 @@ func TestAVolumeBecomesAClaim(t *testing.T) {
 	}
 	w.calls()
 	w.mustVolume() // the informers do not show the claim yet
-	if calls := w.calls(); !slices.Equal(calls, []string{"get data-v"}) {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall("get data-v")
 }
 
 func TestAClaimThatExistsAlready(t *testing.T) {
@@ -105,9 +103,7 @@ func TestRejectedVolumeStaysRejected(t *testing.T) {
 	w.mustVolume("refused")
 	w.calls()
 	w.mustVolume()
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall()
 	w.delete()
 	w.mustVolume("gone")
 }
@@ -135,9 +131,7 @@ func TestADeletedVolumeLosesItsClaim(t *testing.T) {
 	w.mustVolume("gone")
 	w.calls()
 	w.mustVolume()
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls once it is gone: %q", calls)
-	}
+	w.mustCall()
 }
 
 // A controller that was paused between its read barrier and the creation creates the claim
@@ -182,9 +176,7 @@ func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
 			claim := objects.Claim(w.create(), namespace)
 			if tt.applied {
 				w.mustVolume("applied")
-				if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, "data-v"); err != nil {
-					t.Fatal(err)
-				}
+				w.removeClaimOf("data-v")
 			}
 			tt.alter(claim)
 			w.placeClaim(claim)
@@ -215,7 +207,5 @@ func TestAClaimThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	})
 	w.calls()
 	w.mustVolume()
-	if calls := w.calls(); len(calls) != 0 {
-		t.Errorf("calls %q", calls)
-	}
+	w.mustCall()
 }

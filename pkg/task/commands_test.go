@@ -77,11 +77,18 @@ func TestCommandsOfANewerRelease(t *testing.T) {
 	}
 }
 
-// TestHashesDoNotChange checks the hashes that Jobs in clusters carry. A change would turn
-// every running task into an orphan.
+// TestHashesDoNotChange checks the hashes that Jobs in clusters carry, and the hashes of requests
+// that the log contains. A change would turn every running task into an orphan, and later releases
+// compare the hashes of requests. New fields change neither.
 func TestHashesDoNotChange(t *testing.T) {
 	s := Submit{ID: "abc12345", User: "ann", Image: "python", Task: Spec{Name: "train", Run: "true", Envs: map[string]string{"B": "2", "A": "<1>"}}}
+	whole := Submit{ID: "abc12345", User: "ann@example.com", Image: "python:3.13-slim", Key: "k", Task: Spec{
+		Name: "train", NumNodes: 2, Workdir: "/srv", Envs: map[string]string{"A": "<b>"}, FileMounts: map[string]string{"/f": "g"},
+		Volumes: map[string]string{"/d": "data"}, Setup: "s", Run: "r",
+		Resources: Resources{CPUs: "4", Memory: "16", Accelerators: "V100:2", InstanceType: "m5", UseSpot: true, DiskSize: 9, Ports: []string{"80"}, ImageID: "docker:x"},
+	}}
 	c := Create{ID: "1a2b3c4d", User: "ann", Volume: Volume{Name: "data", Size: "1Gi"}}
+	spec := Spec{Name: "train", NumNodes: 2, Run: "true"}
 	raw, err := Command{Submit: &s}.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +98,13 @@ func TestHashesDoNotChange(t *testing.T) {
 		t.Errorf("%s is no submission", raw)
 	}
 	for what, pair := range map[string][2]string{
-		"submission": {s.Hash(), "8bd2fa715c8279787f95a499ec19505f"},
-		"its line":   {inLog, "8bd2fa715c8279787f95a499ec19505f"},
-		"creation":   {c.Hash(), "0d34664a8d8fdd1ff7e3ef0ecef2e2b6"},
+		"submission":                 {s.Hash(), "8bd2fa715c8279787f95a499ec19505f"},
+		"its line":                   {inLog, "8bd2fa715c8279787f95a499ec19505f"},
+		"submission with all fields": {whole.Hash(), "d3619b65109d723968c53dfd398f8070"},
+		"its request":                {whole.Body(), "d5430afaeca9e713282fd4143547e539"},
+		"request":                    {Submit{ID: "a", User: "ann", Task: spec}.Body(), "0726d6e13ea2faa47c4b0ce6305a907c"},
+		"request with secrets":       {Submit{ID: "b", User: "bob", Task: spec, SecretsMAC: "mac"}.Body(), "c389c12ddac0ecfdb32a6c2a668032a2"},
+		"creation":                   {c.Hash(), "0d34664a8d8fdd1ff7e3ef0ecef2e2b6"},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s: %s, want %s", what, pair[0], pair[1])

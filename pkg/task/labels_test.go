@@ -91,16 +91,3 @@ func TestValidateTheParts(t *testing.T) {
 		}
 	}
 }
-
-// TestHashesStay checks that new fields of a submission do not change the hashes of older
-// submissions, which their Jobs carry.
-func TestHashesStay(t *testing.T) {
-	s := Submit{ID: "abc12345", User: "ann@example.com", Image: "python:3.13-slim", Key: "k", Task: Spec{
-		Name: "train", NumNodes: 2, Workdir: "/srv", Envs: map[string]string{"A": "<b>"}, FileMounts: map[string]string{"/f": "g"},
-		Volumes: map[string]string{"/d": "data"}, Setup: "s", Run: "r",
-		Resources: Resources{CPUs: "4", Memory: "16", Accelerators: "V100:2", InstanceType: "m5", UseSpot: true, DiskSize: 9, Ports: []string{"80"}, ImageID: "docker:x"},
-	}}
-	if s.Hash() != "d3619b65109d723968c53dfd398f8070" || s.Body() != "d5430afaeca9e713282fd4143547e539" {
-		t.Errorf("hash %s, body %s", s.Hash(), s.Body())
-	}
-}

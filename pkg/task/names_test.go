@@ -71,21 +71,6 @@ func TestJobNamesAreDistinct(t *testing.T) {
 	}
 }
 
-// TestLabelsAreValid checks that every user name results in valid labels.
-func TestLabelsAreValid(t *testing.T) {
-	for _, user := range nastyNames {
-		labels := JobLabels(user, user, "ab12cd34", 7)
-		for key, value := range ClaimLabels(user, user, "ab12cd34") {
-			labels["claim/"+key] = value
-		}
-		for key, value := range labels {
-			for _, problem := range validation.IsValidLabelValue(value) {
-				t.Errorf("%s of %q is %q: %s", key, user, value, problem)
-			}
-		}
-	}
-}
-
 func TestLabels(t *testing.T) {
 	want := map[string]string{
 		"skypilot-task": "true", "task-id": "ab12cd34", "task-name": "My_Task", "username": "ann-example.com", "node-idx": "1",
@@ -145,6 +130,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// FuzzNames checks that every name of a task, a volume or a user results in valid names and labels.
 func FuzzNames(f *testing.F) {
 	for _, name := range nastyNames {
 		f.Add(name, "ann@example.com", uint16(0), uint16(1))
@@ -152,9 +138,11 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name, user string, rank, nodes uint16) {
 		checkLabel(t, JobName(name, "ab12cd34", int(rank), int(nodes)))
-		for key, value := range JobLabels(user, name, "ab12cd34", int(rank)) {
-			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-				t.Errorf("%s is %q: %s", key, value, problems)
+		for _, labels := range []map[string]string{JobLabels(user, name, "ab12cd34", int(rank)), ClaimLabels(user, name, "ab12cd34")} {
+			for key, value := range labels {
+				if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+					t.Errorf("%s is %q: %s", key, value, problems)
+				}
 			}
 		}
 	})

@@ -52,6 +52,7 @@ func TestAdministrators(t *testing.T) {
 		{"bob", []string{"dev"}, false},
 		{"bob", []string{"ann"}, false},
 		{"ops", nil, false},
+		{"Ann", nil, false},
 		{"group:ops", nil, false},
 	} {
 		if got := admins.Has(tt.user, tt.groups); got != tt.want {

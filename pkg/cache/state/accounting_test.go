@@ -38,10 +38,7 @@ func used(s *State) (all []string) {
 // foldLater folds a command at a later log time.
 func (w *testState) foldLater(by time.Duration, c task.Command) {
 	w.t.Helper()
-	w.number++
-	e := entry(w.Seq+1, "writer", w.number, c)
-	e.Time = w.Time.Add(by)
-	if r := w.Fold(e); len(r.Results) != 1 || r.Results[0].Rejection != "" {
+	if r := w.foldAt(w.Time.Add(by), time.Time{}, c); r.Rejection != "" {
 		w.t.Fatalf("fold %s: %+v", text(c), r)
 	}
 }

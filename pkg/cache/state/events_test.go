@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -112,26 +111,6 @@ func TestTheFirstEventOfATaskSaysWhatItRequests(t *testing.T) {
 		second, _ := json.Marshal(events[1])
 		if !bytes.HasSuffix(first, []byte(tt.want)) || bytes.Contains(second, []byte("resources")) {
 			t.Errorf("%s, then %s; want %s", first, second, tt.want)
-		}
-	}
-}
-
-// A pod that starts anywhere in the log, from its first entry or from a snapshot, produces the
-// same further events as a pod that has read the whole log.
-func TestEventsAreTheSameWhereverAPodBegins(t *testing.T) {
-	for seed := range seeds(50) {
-		g := generator{rand.New(rand.NewPCG(seed, 5))}
-		entries := g.log(150)
-		whole := eventsOf(folded(New(), entries))
-		cut := g.IntN(len(entries))
-		s := New()
-		got := eventsOf(folded(s, entries[:cut]))
-		if seed%2 == 0 {
-			s = decoded(t, encoded(t, s.Snapshot()))
-		}
-		got = append(got, eventsOf(folded(s, entries[cut:]))...)
-		if !reflect.DeepEqual(whole, got) {
-			t.Fatalf("seed %d, cut at %d (-whole +cut):\n%s", seed, cut, cmp.Diff(whole, got))
 		}
 	}
 }

@@ -27,13 +27,6 @@ func jobGroupOf(user string, delay int, ids ...string) []task.Command {
 	return all
 }
 
-// foldTogether folds commands as one entry.
-func (w *testState) foldTogether(commands ...task.Command) FoldResult {
-	w.t.Helper()
-	w.number++
-	return w.Fold(entry(w.Seq+1, "writer", w.number, commands...))
-}
-
 // uidsOf returns as many UIDs as the task has nodes.
 func (w *testState) uidsOf(id string) []string {
 	uids := make([]string, w.Tasks[id].NumNodes())

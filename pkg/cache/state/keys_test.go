@@ -43,11 +43,7 @@ func TestAKeyForATaskIsNoneForAVolume(t *testing.T) {
 	}
 }
 
-func keyed(id, key string) task.Command {
-	c := submit("ann", id)
-	c.Submit.Key = key
-	return c
-}
+func keyed(id, key string) task.Command { return withKey(submit("ann", id), key) }
 
 // expireAt expires tasks, with a history of size 0, and keys.
 func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Result {

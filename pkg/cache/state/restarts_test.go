@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,8 +66,7 @@ func TestAttemptsAreRecordedInOrder(t *testing.T) {
 
 func TestARestartIsAnEvent(t *testing.T) {
 	w := newTestState(t, recovers(submit("ann", "a")), applied(taskKey("a"), "u"))
-	w.number++
-	got := w.Fold(entry(w.Seq+1, "writer", w.number, restarted("a", failed(0, 1), failed(0, 2)))).Events
+	got := w.foldTogether(restarted("a", failed(0, 1), failed(0, 2))).Events
 	if diff := cmp.Diff([]string{"4.1 phase task/a running", "4.2 restart task/a running because Error", "4.3 restart task/a running because Error"}, said(got)); diff != "" {
 		t.Fatalf("events (-want +got):\n%s", diff)
 	}
@@ -97,15 +95,7 @@ func TestAttemptsAreInSnapshots(t *testing.T) {
 	if w.Tasks["a"].full != nil || len(want.Attempts) != 1 || want.Submit.Resources().JobRecovery.Restarts != 2 {
 		t.Errorf("the record is %+v", want)
 	}
-	var encoded bytes.Buffer
-	if err := w.Snapshot().Encode(&encoded); err != nil {
-		t.Fatal(err)
-	}
-	next, err := Decode(&encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, next.Tasks["a"].Record()); diff != "" {
+	if diff := cmp.Diff(want, decoded(t, encoded(t, w.Snapshot())).Tasks["a"].Record()); diff != "" {
 		t.Errorf("the record (-before +after):\n%s", diff)
 	}
 }

@@ -77,8 +77,7 @@ func plain(results []FoldResult) []FoldResult {
 
 func TestSnapshotMarkerGivesTheStateAfterItsEntry(t *testing.T) {
 	s := newTestState(t, submit("ann", "1"))
-	s.number++
-	r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{SnapshotMarker: &task.SnapshotMarker{}}, submit("ann", "2")))
+	r := s.foldTogether(task.Command{SnapshotMarker: &task.SnapshotMarker{}}, submit("ann", "2"))
 	if r.Snapshot == nil {
 		t.Fatal("no snapshot was taken")
 	}
@@ -98,9 +97,8 @@ func TestSnapshotMarkerGivesTheStateAfterItsEntry(t *testing.T) {
 
 func TestSnapshotStoredIsPassedOn(t *testing.T) {
 	s := newTestState(t)
-	s.number++
 	kept := &task.SnapshotStored{Seq: 7, Hash: "abc"}
-	if r := s.Fold(entry(s.Seq+1, "writer", s.number, task.Command{SnapshotStored: kept})); !cmp.Equal(r.SnapshotStored, kept) || len(r.Changed) != 0 {
+	if r := s.foldTogether(task.Command{SnapshotStored: kept}); !cmp.Equal(r.SnapshotStored, kept) || len(r.Changed) != 0 {
 		t.Errorf("%+v", r)
 	}
 }

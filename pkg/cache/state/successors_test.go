@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -196,8 +195,7 @@ func TestSubmissionsTogetherAreAllAcceptedOrNone(t *testing.T) {
 				all[0].Submit.Together = 3
 			}
 			all = append(all, stop("ann", "0"))
-			w.number++
-			got := w.Fold(entry(w.Seq+1, "writer", w.number, all...))
+			got := w.foldTogether(all...)
 			if got.Results[3].Rejection != "" || w.phases("0") != "stopped" {
 				t.Errorf("the command behind them has the result %+v", got.Results[3])
 			}
@@ -221,15 +219,7 @@ func TestSubmissionsTogetherAreAllAcceptedOrNone(t *testing.T) {
 
 func TestAChainGoesOnAfterASnapshot(t *testing.T) {
 	w := newTestState(t, submit("ann", "a"), comesAfter("ann", "b", "a"), comesAfterAny("ann", "c", "a", "b"))
-	var raw bytes.Buffer
-	if err := w.Snapshot().Encode(&raw); err != nil {
-		t.Fatal(err)
-	}
-	restored, err := Decode(&raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := &testState{State: restored, t: t, number: w.number}
+	again := &testState{State: decoded(t, encoded(t, w.Snapshot())), t: t, number: w.number}
 	for _, s := range []*testState{w, again} {
 		s.complete("a", task.Failed)
 		if got := s.phases("b", "c"); got != "failed pending" || s.Tasks["c"].Waits() {

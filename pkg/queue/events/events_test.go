@@ -44,7 +44,7 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	t.Helper()
 	c.AppendTimeout = natstest.Timeout
 	var log *queue.Log
-	patiently(t, func() (err error) {
+	natstest.Patiently(t, func() (err error) {
 		log, err = queue.Open(t.Context(), nc, c)
 		return err
 	})
@@ -69,23 +69,10 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	return p
 }
 
-// patiently repeats do while NATS does not answer in time. The requests of nats.go and of these
-// packages have limits that a slow machine exceeds.
-func patiently(t *testing.T, do func() error) {
-	t.Helper()
-	natstest.Eventually(t, "an answer of NATS", func() bool {
-		err := do()
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, task.ErrUnavailable) && !errors.Is(err, jetstream.ErrMsgNotFound) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
-}
-
 // storedEvents reads stored events.
 func (p *pod) storedEvents(t *testing.T, q task.EventQuery, limit int) (got task.StoredEvents) {
 	t.Helper()
-	patiently(t, func() (err error) {
+	natstest.Patiently(t, func() (err error) {
 		got, err = p.events.StoredEvents(t.Context(), q, limit)
 		return err
 	})
@@ -133,20 +120,7 @@ func (p *pod) firstEntry(t *testing.T) uint64 {
 // put appends a submission.
 func (p *pod) put(t *testing.T, id string) {
 	t.Helper()
-	p.do(t, submission(id))
-}
-
-// submission returns a submission that differs from others by its id.
-func submission(id string) task.Command {
-	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
-}
-
-func names(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("%s%d", prefix, i)
-	}
-	return all
+	p.do(t, natstest.Submission(id))
 }
 
 // noSubmissions retains no submission.
@@ -205,9 +179,9 @@ func (p *pod) snapshot(t *testing.T) {
 	if !ok {
 		t.Fatal("no snapshot was taken")
 	}
-	patiently(t, func() error { return p.StoreSnapshot(t.Context(), s) })
+	natstest.Patiently(t, func() error { return p.StoreSnapshot(t.Context(), s) })
 	p.do(t, task.Command{SnapshotStored: &task.SnapshotStored{Seq: s.Seq(), Hash: s.Hash()}})
-	patiently(t, func() error {
+	natstest.Patiently(t, func() error {
 		_, err := p.Compact(t.Context(), s.Log(), noSubmissions)
 		return err
 	})
@@ -300,7 +274,7 @@ func TestEventsAreReceivedAndStoredOnceInOrder(t *testing.T) {
 	p := newPod(t, nc, queue.Config{SingleWriter: true, Store: server})
 	listener := listen(t, natstest.Connect(t, server))
 	p.publishes(t)
-	tasks := names("t", natstest.Rounds(300))
+	tasks := natstest.Names("t", natstest.Rounds(300))
 	for _, id := range tasks {
 		p.put(t, id)
 	}
@@ -327,8 +301,8 @@ func TestTwoLeadersAtOncePublishEachEventOnce(t *testing.T) {
 	for i, p := range pods {
 		p.publishes(t)
 		writers.Go(func() {
-			for _, id := range names(fmt.Sprint("t", i, "-"), each) {
-				if _, err := p.Append(t.Context(), submission(id)); err != nil {
+			for _, id := range natstest.Names(fmt.Sprint("t", i, "-"), each) {
+				if _, err := p.Append(t.Context(), natstest.Submission(id)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -366,7 +340,7 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 	p := newPod(t, remote.Dial(t), queue.Config{})
 	listener := listen(t, remote.Dial(t))
 	stop := p.publishes(t)
-	for _, id := range names("told", 5) {
+	for _, id := range natstest.Names("told", 5) {
 		p.put(t, id)
 	}
 	listener.receives(t, shorts(p.made(t)))
@@ -485,7 +459,7 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 	p := newPod(t, remote.Dial(t), queue.Config{})
 	p.publishes(t)
 	for round := range 3 {
-		for _, id := range names(fmt.Sprint("r", round, "-"), 50) {
+		for _, id := range natstest.Names(fmt.Sprint("r", round, "-"), 50) {
 			p.put(t, id)
 		}
 		remote.Down() // while events are in flight
@@ -549,7 +523,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 	listener := listen(t, remote.Dial(t))
 	p.publishes(t)
 	for _, user := range []string{"ann", "a.b", "ann", "*", "ann"} {
-		c := submission(fmt.Sprint("t", len(p.made(t))))
+		c := natstest.Submission(fmt.Sprint("t", len(p.made(t))))
 		c.Submit.User = user
 		p.do(t, c)
 	}

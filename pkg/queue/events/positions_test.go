@@ -58,7 +58,7 @@ func TestEventsByPosition(t *testing.T) {
 		want string
 	}{{"ann", 0, "1a"}, {"ann", 1, "1a"}, {"ann", 2, "4c"}, {"ann", 5, "5d"}, {"bob.x", 1, "3b"}} {
 		var got callback.Stored
-		patiently(t, func() (err error) {
+		natstest.Patiently(t, func() (err error) {
 			got, err = p.events.NextOfTasks(t.Context(), tt.user, tt.from)
 			return err
 		})

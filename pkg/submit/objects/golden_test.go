@@ -31,37 +31,45 @@ func (g given) record() *task.Record {
 	return &task.Record{Submit: g.Submit, Hash: g.Hash(), CreatedAt: noon, Claims: g.Claims}
 }
 
-// The golden files contain the Kubernetes objects that users get.
+// The golden files contain the Kubernetes objects that users get: defaults.golden.yaml has the whole
+// Job of the smallest task. The other files have what differs from this Job, and for each further
+// node what differs from the node before.
 func TestJobs(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tasks: %v", err)
 	}
+	var smallest given
+	read(t, "testdata/defaults.yaml", &smallest)
+	standard := jobs(t, smallest)[0]
 	for _, file := range files {
 		if strings.HasSuffix(file, ".golden.yaml") {
 			continue
 		}
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+		name := strings.TrimSuffix(file, ".yaml")
+		t.Run(filepath.Base(name), func(t *testing.T) {
 			var g given
 			read(t, file, &g)
 			if err := g.Task.Validate(); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
-			jobs := Jobs(g.record(), "default")
-			for _, job := range jobs {
-				c := job.Spec.Template.Spec.Containers[0]
-				short(t, c.Command, entrypoint(c.Args[1:], len(g.Task.Outputs) > 0, groupParts(g.record())...), "(entrypoint)")
-				for _, c := range job.Spec.Template.Spec.InitContainers {
-					short(t, c.Command, fetchFiles, "(fetcher)")
-				}
+			all := jobs(t, g)
+			if file == "testdata/defaults.yaml" {
+				compare(t, name+".golden.yaml", all[0])
+				return
 			}
-			got := documents(t, jobs)
-			if len(jobs) > 1 {
-				got += "---\n" + documents(t, []any{Service(g.record(), "default", "uid-of-the-first-job")})
+			var parts []string
+			before := standard
+			for _, job := range all {
+				parts = append(parts, changes(before, job))
+				before = job
+			}
+			if len(all) > 1 {
+				parts = append(parts, document(t, Service(g.record(), "default", "uid-of-the-first-job")))
 			}
 			if g.Sealed != nil {
 				values := map[string]string{"BOTH": "hidden", "HF_TOKEN": "hf_$(x)"}
-				got += "---\n" + documents(t, []any{Secret(g.record(), values, nil, "default", "uid-of-the-first-job")})
+				parts = append(parts, document(t, Secret(g.record(), values, nil, "default", "uid-of-the-first-job")))
 			}
 			if g.Files != "" {
 				tokens := map[string]string{}
@@ -73,11 +81,26 @@ func TestJobs(t *testing.T) {
 				if len(g.Task.Uploads) > 0 {
 					tokens[FilesKey] = "token"
 				}
-				got += "---\n" + documents(t, []any{Secret(g.record(), nil, tokens, "default", "uid-of-the-first-job")})
+				parts = append(parts, document(t, Secret(g.record(), nil, tokens, "default", "uid-of-the-first-job")))
 			}
-			compare(t, strings.TrimSuffix(file, ".yaml")+".golden.yaml", got)
+			compare(t, name+".golden.diff", strings.Join(parts, "---\n"))
 		})
 	}
+}
+
+// jobs returns the Jobs of a task as YAML documents, without the scripts that are the same in all Jobs.
+func jobs(t *testing.T, g given) []string {
+	t.Helper()
+	var all []string
+	for _, job := range Jobs(g.record(), "default") {
+		c := job.Spec.Template.Spec.Containers[0]
+		short(t, c.Command, entrypoint(c.Args[1:], len(g.Task.Outputs) > 0, groupParts(g.record())...), "(entrypoint)")
+		for _, c := range job.Spec.Template.Spec.InitContainers {
+			short(t, c.Command, fetchFiles, "(fetcher)")
+		}
+		all = append(all, document(t, job))
+	}
+	return all
 }
 
 // short replaces a script that is the same in all Jobs with a name.
@@ -113,7 +136,7 @@ func TestClaims(t *testing.T) {
 			}
 			c := task.Create{ID: "1a2b3c4d", User: "ann@example.com", Volume: v}
 			got := Claim(&task.VolumeRecord{Create: c, Hash: c.Hash(), CreatedAt: noon}, "default")
-			compare(t, "testdata/"+name+".golden.yaml", documents(t, []any{got}))
+			compare(t, "testdata/"+name+".golden.yaml", document(t, got))
 		})
 	}
 }
@@ -155,27 +178,91 @@ func decodeYAML(raw []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// documents returns objects as a sequence of YAML documents.
-func documents[T any](t *testing.T, objects []T) string {
+// document returns an object as a YAML document.
+func document(t *testing.T, object any) string {
 	t.Helper()
-	var all strings.Builder
-	encoder := yaml.NewEncoder(&all)
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var generic map[string]any
+	if err := json.Unmarshal(raw, &generic); err != nil {
+		t.Fatal(err)
+	}
+	delete(generic, "status")
+	var text strings.Builder
+	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
-	for _, o := range objects {
-		raw, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
+	if err := encoder.Encode(generic); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// changes returns the lines that differ in two YAML documents, and the lines that show their
+// place: the keys above a line, and for an item of a list also the item before.
+func changes(before, after string) string {
+	type place struct {
+		text  string
+		shown bool
+	}
+	var (
+		found strings.Builder
+		above []place
+	)
+	for _, line := range merged(before, after) {
+		text, changed := line[2:], line[0] != ' '
+		depth := indent(text)
+		for i, p := range above {
+			isPlace := indent(p.text) < depth || strings.HasPrefix(text[depth:], "- ") && indent(p.text) == depth
+			if changed && !p.shown && isPlace {
+				found.WriteString("  " + p.text + "\n")
+				above[i].shown = true
+			}
 		}
-		var generic map[string]any
-		if err := json.Unmarshal(raw, &generic); err != nil {
-			t.Fatal(err)
+		if changed {
+			found.WriteString(line + "\n")
 		}
-		delete(generic, "status")
-		if err := encoder.Encode(generic); err != nil {
-			t.Fatal(err)
+		above = slices.DeleteFunc(above, func(p place) bool { return indent(p.text) >= depth })
+		above = append(above, place{text, changed})
+	}
+	return found.String()
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// merged returns the lines of two texts in order. A line of only the first text has the prefix "-",
+// and a line of only the second text "+".
+func merged(before, after string) []string {
+	first, second := strings.Split(strings.TrimSpace(before), "\n"), strings.Split(strings.TrimSpace(after), "\n")
+	common := make([][]int, len(first)+1) // how many lines first[i:] and second[j:] have in common
+	for i := range common {
+		common[i] = make([]int, len(second)+1)
+	}
+	for i, line := range slices.Backward(first) {
+		for j, other := range slices.Backward(second) {
+			if line == other {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
 		}
 	}
-	return all.String()
+	var all []string
+	for i, j := 0, 0; i < len(first) || j < len(second); {
+		switch {
+		case i < len(first) && j < len(second) && first[i] == second[j]:
+			all = append(all, "  "+first[i])
+			i, j = i+1, j+1
+		case j == len(second) || i < len(first) && common[i+1][j] >= common[i][j+1]:
+			all = append(all, "- "+first[i])
+			i++
+		default:
+			all = append(all, "+ "+second[j])
+			j++
+		}
+	}
+	return all
 }
 
 func compare(t *testing.T, file, got string) {

@@ -4,14 +4,19 @@ package natstest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
+	"k8s-cli/pkg/task"
 )
 
 // Timeout is the limit of one wait. The limit ends a test that hangs, and is far longer than
@@ -41,6 +46,35 @@ func Rounds(n int) int {
 		return max(n/10, 1)
 	}
 	return n
+}
+
+// Patiently repeats do while NATS does not answer in time. The requests of nats.go and of package
+// queue have limits that a slow machine exceeds. A purge may take effect after its limit, so that
+// the next attempt finds a message gone.
+func Patiently(t *testing.T, do func() error) {
+	t.Helper()
+	Eventually(t, "an answer of NATS", func() bool {
+		err := do()
+		late := func(limit error) bool { return errors.Is(err, limit) }
+		if err != nil && !slices.ContainsFunc([]error{context.DeadlineExceeded, nats.ErrTimeout, task.ErrUnavailable, jetstream.ErrMsgNotFound}, late) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+// Submission returns a submission that differs from others by its id.
+func Submission(id string) task.Command {
+	return task.Command{Submit: &task.Submit{ID: id, User: "ann", Task: task.Spec{Run: "true"}}}
+}
+
+// Names returns n numbered names.
+func Names(prefix string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return all
 }
 
 // dial repeats connect while a slow machine delays the connection beyond the limits of nats.go
