@@ -43,7 +43,7 @@ func record(ctx context.Context, url string, r load.Request, path string) (basel
 		return baseline.Route{}, fmt.Errorf("record an answer: %w", err)
 	}
 	if len(got.Body) == 0 {
-		return baseline.Route{}, fmt.Errorf("record %s %s: %w", r.Method, r.Path, errNoAnswer)
+		return baseline.Route{}, fmt.Errorf("record %s %s: the server gave no answer", r.Method, r.Path)
 	}
 	route := baseline.Route{Path: path, Status: got.Code, Body: got.Body, Decode: r.Method == http.MethodPost}
 	for name, values := range got.Header {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,18 +85,6 @@ func (b *bench) measure(ctx context.Context) error {
 func (b *bench) end() error {
 	fmt.Fprintf(b.out, "\n%d processors, everything on this machine, medians of %d rounds of %d s, %d tasks\n\n", runtime.NumCPU(), b.rounds, b.seconds, b.tasks)
 	print(b.out, b.figures)
-	path, err := save(b.options.out, "bench.json", struct {
-		At      time.Time `json:"at"`
-		CPUs    int       `json:"cpus"`
-		Tasks   int       `json:"tasks"`
-		Rounds  int       `json:"rounds"`
-		Seconds int       `json:"seconds"`
-		Figures []*figure `json:"figures"`
-	}{b.began.UTC(), runtime.NumCPU(), b.tasks, b.rounds, b.seconds, b.figures})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b.out, "\nthe same in %s\n", path)
 	failed := 0
 	for _, f := range b.figures {
 		if f.Failure != "" {
@@ -147,13 +134,8 @@ func (b *bench) dir(what string) (string, error) {
 }
 
 // fresh calls use with a new server without tasks, in a new namespace. Then fresh kills the
-// server, so that the server does not finish its work.
-func (b *bench) fresh(ctx context.Context, what string, use func(s *rig.Server, namespace string) error) error {
-	return b.freshWith(ctx, what, nil, use)
-}
-
-// freshWith is fresh with additional flags.
-func (b *bench) freshWith(ctx context.Context, what string, flags []string, use func(s *rig.Server, namespace string) error) error {
+// server, so that the server does not finish its work. The server has these additional flags.
+func (b *bench) fresh(ctx context.Context, what string, use func(s *rig.Server, namespace string) error, flags ...string) error {
 	dir, err := b.dir(what)
 	if err != nil {
 		return err
@@ -226,5 +208,3 @@ func (f *figure) fill(ours, bare *measured) {
 	f.Latency, f.BareLatency = ours.latency(), bare.latency()
 	f.PerRequest, f.BareCost = ours.cost(), bare.cost()
 }
-
-var errNoAnswer = errors.New("the server gave no answer to record")

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,33 +12,33 @@ import (
 // A figure is one line of the table: the result of the server and the result of the bare
 // part.
 type figure struct {
-	Key      string  `json:"key"`
-	Name     string  `json:"name"`
-	Baseline string  `json:"baseline,omitempty"`
-	Unit     string  `json:"unit"`
-	Ours     float64 `json:"ours"`
-	Bare     float64 `json:"bare,omitempty"`
-	Ratio    float64 `json:"ratio,omitempty"` // of the medians
+	Key      string
+	Name     string
+	Baseline string
+	Unit     string
+	Ours     float64
+	Bare     float64
+	Ratio    float64 // of the medians
 
-	Want    float64 `json:"want"` // bound of Ratio, or of Ours without a baseline
-	AtMost  bool    `json:"at_most,omitempty"`
-	Missed  bool    `json:"missed,omitempty"`
-	Failure string  `json:"failure,omitempty"`
-	Note    string  `json:"note,omitempty"`
+	Want    float64 // bound of Ratio, or of Ours without a baseline
+	AtMost  bool
+	Missed  bool
+	Failure string
+	Note    string
 
-	OursRounds []float64 `json:"ours_rounds,omitempty"`
-	BareRounds []float64 `json:"bare_rounds,omitempty"`
+	OursRounds []float64
+	BareRounds []float64
 
-	Latency     *quantiles `json:"latency,omitempty"`
-	BareLatency *quantiles `json:"bare_latency,omitempty"`
-	PerRequest  *cost      `json:"per_request,omitempty"`
-	BareCost    *cost      `json:"bare_per_request,omitempty"`
+	Latency     *quantiles
+	BareLatency *quantiles
+	PerRequest  *cost
+	BareCost    *cost
 }
 
 // quantiles are quantiles of the time of one request.
 type quantiles struct {
-	P50 time.Duration `json:"p50_ns"`
-	P99 time.Duration `json:"p99_ns"`
+	P50 time.Duration
+	P99 time.Duration
 }
 
 func (q *quantiles) String() string {
@@ -53,8 +50,8 @@ func (q *quantiles) String() string {
 
 // A cost is the resources that the answering process used for one request.
 type cost struct {
-	CPU       float64 `json:"cpu_us"`                    // microseconds of processor time
-	Allocated float64 `json:"allocated_bytes,omitempty"` // 0 if unknown
+	CPU       float64 // microseconds of processor time
+	Allocated float64 // 0 if unknown
 }
 
 func (c *cost) String() string {
@@ -208,17 +205,4 @@ func print(out io.Writer, all []*figure) {
 			fmt.Fprintf(out, "%s: FAILED: %s\n", f.Key, f.Failure)
 		}
 	}
-}
-
-// save writes the figures as JSON.
-func save(dir, name string, v any) (string, error) {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("save the figures: %w", err)
-	}
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
-		return "", fmt.Errorf("save the figures: %w", err)
-	}
-	return path, nil
 }

@@ -37,7 +37,7 @@ type latency struct {
 	namespace string
 
 	pods    map[string]*corev1.Pod // by task id
-	changes *changes
+	changes sync.Map               // when each task changed, by id
 	bare    *eventListener
 	answer  *eventListener
 	ears    []*eventListener // the listeners above and all others
@@ -49,8 +49,8 @@ func (b *bench) latencies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.freshWith(ctx, "latency", []string{"--nats-listen", address}, func(s *rig.Server, namespace string) error {
-		l := &latency{bench: b, client: client.New(s.URL, latencyUser), namespace: namespace, changes: &changes{when: map[string]time.Time{}}, pods: map[string]*corev1.Pod{}}
+	return b.fresh(ctx, "latency", func(s *rig.Server, namespace string) error {
+		l := &latency{bench: b, client: client.New(s.URL, latencyUser), namespace: namespace, pods: map[string]*corev1.Pod{}}
 		l.bare, l.answer = l.ear("a bare watch (client-go informer)"), l.ear("GET /tasks/{id}, asked every ms")
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -69,7 +69,7 @@ func (b *bench) latencies(ctx context.Context) error {
 			return err
 		}
 		return l.measure(ctx)
-	})
+	}, "--nats-listen", address)
 }
 
 func (l *latency) measure(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (l *latency) measure(ctx context.Context) error {
 }
 
 func (l *latency) ear(name string) *eventListener {
-	e := &eventListener{name: name, changes: l.changes, heard: map[string]time.Time{}}
+	e := &eventListener{name: name, changes: &l.changes, heard: map[string]time.Time{}}
 	l.ears = append(l.ears, e)
 	return e
 }

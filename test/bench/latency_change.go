@@ -31,7 +31,7 @@ func (l *latency) change(ctx context.Context) error {
 		}
 		g.Go(func() error {
 			_, err := l.place.CoreV1().Pods(l.namespace).UpdateStatus(ctx, started(pod), metav1.UpdateOptions{})
-			l.changes.note(id, time.Now())
+			l.changes.Store(id, time.Now())
 			if err != nil {
 				return fmt.Errorf("change pod %s: %w", pod.Name, err)
 			}
@@ -65,10 +65,8 @@ func (l *latency) read(ctx context.Context, id string) error {
 			l.answer.hear(id)
 			return nil
 		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := testkit.Pause(ctx, time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

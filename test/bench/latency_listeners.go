@@ -8,22 +8,10 @@ import (
 	"time"
 )
 
-// changes records when each task changed.
-type changes struct {
-	mu   sync.Mutex
-	when map[string]time.Time // by task id
-}
-
-func (c *changes) note(id string, at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.when[id] = at
-}
-
 // An eventListener records when it learned of the change of each task.
 type eventListener struct {
 	name    string
-	changes *changes
+	changes *sync.Map // when each task changed, by id
 
 	mu    sync.Mutex
 	heard map[string]time.Time
@@ -49,7 +37,8 @@ func (e *eventListener) count() int {
 func (e *eventListener) print(out io.Writer) {
 	var all []time.Duration
 	for id, at := range e.heard {
-		all = append(all, max(at.Sub(e.changes.when[id]), 0))
+		changed, _ := e.changes.Load(id)
+		all = append(all, max(at.Sub(changed.(time.Time)), 0))
 	}
 	if len(all) == 0 {
 		return

@@ -13,6 +13,7 @@ import (
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -50,9 +51,9 @@ func (b *bench) bareLoop(ctx context.Context) (rate float64, err error) {
 		g.Go(func() error { return b.create(running, namespace, slots) })
 		g.Go(func() error { return b.remove(running, namespace, done, slots) })
 	}
-	_ = pause(running, loopWarm) // the group returns the error that ends running
+	_ = testkit.Pause(running, loopWarm) // the group returns the error that ends running
 	before, began := completed.Load(), time.Now()
-	_ = pause(running, loopTime)
+	_ = testkit.Pause(running, loopTime)
 	rate = float64(completed.Load()-before) / time.Since(began).Seconds()
 	stop()
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
@@ -105,18 +106,8 @@ func (b *bench) empty(ctx context.Context, namespace string) error {
 		if err != nil || left == 0 {
 			return err
 		}
-		if pause(ctx, time.Second) != nil {
+		if testkit.Pause(ctx, time.Second) != nil {
 			return fmt.Errorf("remove the jobs and pods: %w", errors.Join(refused, context.Cause(ctx)))
 		}
-	}
-}
-
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -26,7 +26,6 @@ type options struct {
 	cluster string
 	server  string
 	only    string
-	out     string
 	tasks   int
 	rounds  int
 	seconds int
@@ -44,7 +43,6 @@ func (o *options) define(f *flag.FlagSet) {
 	f.StringVar(&o.cluster, "cluster", ".local/bench", "directory of the cluster, of deploy/local")
 	f.StringVar(&o.server, "server", "bin/k8s-cli-server", "path of the server to measure")
 	f.StringVar(&o.only, "only", "", "measure only the figures whose names match this regular expression")
-	f.StringVar(&o.out, "out", "", "directory for the figures as JSON (default: the cluster's)")
 	f.IntVar(&o.tasks, "tasks", 100_000, "tasks of the large population")
 	f.IntVar(&o.rounds, "rounds", 5, "how often ours and the baseline are measured in turn, for a median")
 	f.IntVar(&o.seconds, "seconds", 3, "how long wrk asks in one round")
@@ -91,9 +89,6 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	}
 	if _, err := exec.LookPath("wrk"); err != nil && !o.soak && !o.latency {
 		return fmt.Errorf("%w: apt-get install wrk, as make bench does", err)
-	}
-	if o.out == "" {
-		o.out = o.cluster
 	}
 	work := filepath.Join(o.cluster, "bench")
 	if err := os.RemoveAll(work); err != nil { // of an earlier run

@@ -140,42 +140,31 @@ func statuses(p *rig.Population) []load.Request {
 	return all
 }
 
-func (b *bench) status(ctx context.Context, s *rig.Server, p *rig.Population) error {
-	requests := statuses(p)
-	route, err := record(ctx, s.URL, requests[0], "/one")
+// echo measures a figure whose baseline is bare Fiber that returns the answer to the first
+// request.
+func (b *bench) echo(ctx context.Context, f *figure, s *rig.Server, requests ...load.Request) error {
+	route, err := record(ctx, s.URL, requests[0], "/"+f.Key)
 	if err != nil {
 		return err
 	}
-	return b.compare(ctx, &figure{
-		Key: "status", Name: fmt.Sprintf("GET /tasks/{id}, %d tasks, %d connections", len(p.Tasks), readers), Unit: "/s", Want: 0.75,
-		Baseline: "bare Fiber that returns the same bytes and headers",
-	}, s, requests, route)
+	f.Unit, f.Baseline = "/s", "bare Fiber that returns the same bytes and headers"
+	f.Note = fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body))))
+	return b.compare(ctx, f, s, requests, route)
+}
+
+func (b *bench) status(ctx context.Context, s *rig.Server, p *rig.Population) error {
+	name := fmt.Sprintf("GET /tasks/{id}, %d tasks, %d connections", len(p.Tasks), readers)
+	return b.echo(ctx, &figure{Key: "status", Name: name, Want: 0.75}, s, statuses(p)...)
 }
 
 func (b *bench) list(ctx context.Context, s *rig.Server, p *rig.Population) error {
-	request := load.Request{Path: "/tasks", Header: asUser(rig.User(0))}
-	route, err := record(ctx, s.URL, request, "/list")
-	if err != nil {
-		return err
-	}
-	return b.compare(ctx, &figure{
-		Key: "list", Name: fmt.Sprintf("GET /tasks of a user with %d among %d", rig.PerUser, len(p.Tasks)), Unit: "/s", Want: 0.6,
-		Baseline: "bare Fiber that returns the same bytes and headers",
-		Note:     fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
-	}, s, []load.Request{request}, route)
+	name := fmt.Sprintf("GET /tasks of a user with %d among %d", rig.PerUser, len(p.Tasks))
+	return b.echo(ctx, &figure{Key: "list", Name: name, Want: 0.6}, s, load.Request{Path: "/tasks", Header: asUser(rig.User(0))})
 }
 
 func (b *bench) page(ctx context.Context, s *rig.Server, p *rig.Population) error {
-	request := load.Request{Path: pageOf, Header: asUser(rig.User(0))}
-	route, err := record(ctx, s.URL, request, "/page")
-	if err != nil {
-		return err
-	}
-	return b.compare(ctx, &figure{
-		Key: "page", Name: fmt.Sprintf("a page of 100 of %d", len(p.Tasks)), Unit: "/s", Want: 0.6,
-		Baseline: "bare Fiber that returns the same bytes and headers",
-		Note:     fmt.Sprintf("an answer has %s", bytesOf(float64(len(route.Body)))),
-	}, s, []load.Request{request}, route)
+	name := fmt.Sprintf("a page of 100 of %d", len(p.Tasks))
+	return b.echo(ctx, &figure{Key: "page", Name: name, Want: 0.6}, s, load.Request{Path: pageOf, Header: asUser(rig.User(0))})
 }
 
 func (b *bench) unchanged(ctx context.Context, s *rig.Server) error {

@@ -9,15 +9,15 @@ import (
 
 // A sampled is the measurements of a soak at one moment.
 type sampled struct {
-	At        float64       `json:"at_s"` // since the start
-	Submitted int64         `json:"submitted"`
-	Created   int64         `json:"jobs_created"`
-	Completed int64         `json:"jobs_completed"`
-	Live      int64         `json:"live_bytes"` // bytes of the heap that the last collection found in use
-	RSS       int64         `json:"resident_bytes"`
-	Log       int64         `json:"log_bytes"`
-	P50       time.Duration `json:"p50_ns"` // of a status request
-	P99       time.Duration `json:"p99_ns"`
+	At        float64 // since the start
+	Submitted int64
+	Created   int64
+	Completed int64
+	Live      int64 // bytes of the heap that the last collection found in use
+	RSS       int64
+	Log       int64
+	P50       time.Duration // of a status request
+	P99       time.Duration
 }
 
 func (s sampled) String() string {
@@ -31,10 +31,11 @@ const steady = 1.25
 
 // A trend compares the last third of a soak with its first.
 type trend struct {
-	Name        string  `json:"name"`
-	First, Last float64 `json:",omitempty"`
-	Flat        bool    `json:"flat"`
+	Name        string
+	First, Last float64
+	Flat        bool
 
+	value func(sampled) float64
 	show  func(float64) string
 	slack float64 // a difference that does not matter
 }
@@ -48,21 +49,15 @@ func trends(samples []sampled, warm time.Duration) []trend {
 	}
 	seconds := func(ns float64) string { return short(time.Duration(ns)) }
 	all := []trend{
-		{Name: "heap in use", show: bytesOf, slack: 4 << 20},
-		{Name: "resident memory", show: bytesOf, slack: 8 << 20},
-		{Name: "log", show: bytesOf, slack: 8 << 20},
-		{Name: "status p50", show: seconds, slack: float64(100 * time.Microsecond)},
-		{Name: "status p99", show: seconds, slack: float64(time.Millisecond)},
-		{Name: "tasks that wait", show: grouped, slack: 10},
+		{Name: "heap in use", show: bytesOf, slack: 4 << 20, value: func(s sampled) float64 { return float64(s.Live) }},
+		{Name: "resident memory", show: bytesOf, slack: 8 << 20, value: func(s sampled) float64 { return float64(s.RSS) }},
+		{Name: "log", show: bytesOf, slack: 8 << 20, value: func(s sampled) float64 { return float64(s.Log) }},
+		{Name: "status p50", show: seconds, slack: float64(100 * time.Microsecond), value: func(s sampled) float64 { return float64(s.P50) }},
+		{Name: "status p99", show: seconds, slack: float64(time.Millisecond), value: func(s sampled) float64 { return float64(s.P99) }},
+		{Name: "tasks that wait", show: grouped, slack: 10, value: func(s sampled) float64 { return float64(s.Submitted - s.Created) }},
 	}
-	for i, value := range []func(sampled) float64{
-		func(s sampled) float64 { return float64(s.Live) },
-		func(s sampled) float64 { return float64(s.RSS) },
-		func(s sampled) float64 { return float64(s.Log) },
-		func(s sampled) float64 { return float64(s.P50) },
-		func(s sampled) float64 { return float64(s.P99) },
-		func(s sampled) float64 { return float64(s.Submitted - s.Created) },
-	} {
+	for i := range all {
+		value := all[i].value
 		all[i].First, all[i].Last = mean(samples[:third], value), mean(samples[len(samples)-third:], value)
 		all[i].Flat = all[i].Last <= max(steady*all[i].First, all[i].First+all[i].slack)
 	}
@@ -103,20 +98,6 @@ func (s *soak) report(bare, rate float64, samples []sampled) error {
 	for _, kind := range slices.Sorted(maps.Keys(requests)) {
 		fmt.Fprintf(s.out, "  %-28s %6.3f  (%d)\n", kind, float64(requests[kind])/float64(max(jobs, 1)), requests[kind])
 	}
-	path, err := save(s.options.out, "soak.json", struct {
-		Bare     float64        `json:"bare_per_s"`
-		Rate     float64        `json:"rate_per_s"`
-		Taken    int64          `json:"taken"`
-		Refused  int64          `json:"refused"`
-		Trends   []trend        `json:"trends"`
-		Jobs     int            `json:"jobs_audited"`
-		Requests map[string]int `json:"requests"`
-		Samples  []sampled      `json:"samples"`
-	}{bare, rate, s.submitted.Load(), s.refused.Load(), all, jobs, requests, samples})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(s.out, "\nthe same in %s\n", path)
 	if s.refusal != nil {
 		return fmt.Errorf("%d tasks were not taken, the first: %w", s.refused.Load(), s.refusal)
 	}

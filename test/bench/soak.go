@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/bench/load"
 	"k8s-cli/test/bench/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -39,7 +40,7 @@ type soak struct {
 	namespace string
 	dataDir   string
 
-	submitted, refused, created, completed, deleted atomic.Int64
+	submitted, refused, created, completed atomic.Int64
 
 	mu      sync.Mutex
 	last    []accepted // a ring buffer of the latest tasks
@@ -97,7 +98,7 @@ func (s *soak) run(ctx context.Context, rate float64) (samples []sampled, err er
 	defer enough()
 	g.Go(func() error { return s.submitSteadily(submitting, rate) })
 	for time.Now().Before(end) && watching.Err() == nil {
-		if err := pause(watching, sampleEvery); err != nil {
+		if err := testkit.Pause(watching, sampleEvery); err != nil {
 			break
 		}
 		one, err := s.sample(watching, time.Since(began))
@@ -124,8 +125,6 @@ func (s *soak) step(_ string, c rig.Change) {
 		s.created.Add(1)
 	case rig.Completed:
 		s.completed.Add(1)
-	case rig.Deleted:
-		s.deleted.Add(1)
 	}
 }
 
@@ -145,7 +144,7 @@ func (s *soak) submitSteadily(ctx context.Context, rate float64) error {
 	began := time.Now()
 	for n := 1; ; n++ {
 		at := began.Add(time.Duration(float64(n) / rate * float64(time.Second)))
-		if pause(ctx, time.Until(at)) != nil {
+		if testkit.Pause(ctx, time.Until(at)) != nil {
 			return nil
 		}
 		select {
@@ -211,7 +210,7 @@ func (s *soak) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, endPatience, fmt.Errorf("not within %s", endPatience))
 	defer cancel()
 	for s.completed.Load() < s.submitted.Load() {
-		if pause(ctx, time.Second) != nil {
+		if testkit.Pause(ctx, time.Second) != nil {
 			return fmt.Errorf("%d of %d tasks have run: %w", s.completed.Load(), s.submitted.Load(), context.Cause(ctx))
 		}
 	}
@@ -222,7 +221,7 @@ func (s *soak) finish(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if left = strings.TrimSpace(string(got.Body)) != `{"tasks":[]}`; left && pause(ctx, time.Second) != nil {
+			if left = strings.TrimSpace(string(got.Body)) != `{"tasks":[]}`; left && testkit.Pause(ctx, time.Second) != nil {
 				return fmt.Errorf("the server still has tasks that are %s: %w", phase, context.Cause(ctx))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -77,7 +77,7 @@ func join(t *testing.T) *cluster {
 	if c.dynamic, err = dynamic.NewForConfig(settings); err != nil {
 		t.Fatal(err)
 	}
-	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory{client.Discovery()})
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
 	for _, name := range []*string{&c.namespace, &c.tasks} {
 		made, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "chart-", Labels: map[string]string{"pod-security.kubernetes.io/warn": "restricted"},
@@ -153,12 +153,3 @@ func (w *warnings) all() []string {
 }
 
 var _ rest.WarningHandler = (*warnings)(nil)
-
-// memory is a discovery client without a cache, which is fast enough for tests.
-type memory struct{ discovery.DiscoveryInterface }
-
-// Fresh reports that nothing is cached. The REST mapper calls Fresh.
-func (memory) Fresh() bool { return true }
-
-// Invalidate does nothing. The REST mapper calls Invalidate.
-func (memory) Invalidate() {}

@@ -29,8 +29,9 @@ type port struct {
 	protocol corev1.Protocol // TCP if empty
 }
 
-// A network evaluates NetworkPolicies as their API describes. The API leaves open whether an
-// ipBlock matches pods; blocksHavePods says what this network does.
+// A network evaluates NetworkPolicies as their API describes, because the network of the local
+// cluster does not enforce them. The API leaves open whether an ipBlock matches pods;
+// blocksHavePods says what this network does.
 type network struct {
 	policies       []networkingv1.NetworkPolicy
 	blocksHavePods bool

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,9 @@ func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *un
 // "ports".
 func at(t *testing.T, o *unstructured.Unstructured, fields ...string) any {
 	t.Helper()
+	if o == nil {
+		t.Fatalf("there is no object with %v", fields)
+	}
 	value, found, err := unstructured.NestedFieldNoCopy(o.Object, fields...)
 	if err != nil || !found {
 		t.Fatalf("%s %s has no %v: %v", o.GetKind(), o.GetName(), fields, err)
@@ -65,23 +69,14 @@ func TestPrometheusFindsTheMetrics(t *testing.T) {
 			if diff := cmp.Diff(at(t, api, "spec", "selector", "matchLabels"), at(t, service, "spec", "selector")); diff != "" {
 				t.Errorf("the Service does not lead to the API's pods (-want +got):\n%s", diff)
 			}
-			container := at(t, api, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
-			listens := false
-			for _, port := range container["ports"].([]any) {
-				p := port.(map[string]any)
-				listens = listens || p["name"] == tt.target && p["containerPort"] == tt.port
-			}
-			if !listens {
-				t.Errorf("no port %s of the container is %d: %v", tt.target, tt.port, container["ports"])
+			if !listens(t, all, tt.target, tt.port) {
+				t.Errorf("no port %s of the container is %d", tt.target, tt.port)
 			}
 			want := map[string]any{"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(tt.port), "prometheus.io/path": "/metrics"}
 			if diff := cmp.Diff(want, at(t, api, "spec", "template", "metadata", "annotations")); diff != "" {
 				t.Errorf("annotations of the pods (-want +got):\n%s", diff)
 			}
-			told := false
-			for _, arg := range container["args"].([]any) {
-				told = told || arg == fmt.Sprintf("--admin-listen=0.0.0.0:%d", tt.port)
-			}
+			told := slices.Contains(serverArgs(t, all), fmt.Sprintf("--admin-listen=0.0.0.0:%d", tt.port))
 			if told != (tt.target == "metrics") {
 				t.Errorf("the server is told to serve operators apart: %t", told)
 			}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -213,10 +214,6 @@ func TestEvaluator(t *testing.T) {
 	}
 }
 
-func TestNetworkPoliciesAreEnforced(t *testing.T) {
-	t.Skip("the rules of the chart were evaluated, not enforced: the network of the local cluster ignores NetworkPolicies")
-}
-
 // The server gives pods the address of the port for files, and the Service leads to that
 // port.
 func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
@@ -230,25 +227,15 @@ func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
 		{"server.advertiseURL=https://files.example.com", "https://files.example.com", 8001},
 	} {
 		all := objects(t, render(t, "k8s-cli", "--set", tt.values))
-		container := at(t, find(t, all, "Deployment", "k8s-cli"), "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
-		args := map[any]bool{}
-		for _, arg := range container["args"].([]any) {
-			args[arg] = true
+		args := serverArgs(t, all)
+		if !slices.Contains(args, "--files-listen=0.0.0.0:8001") || !slices.Contains(args, "--advertise-url="+tt.url) {
+			t.Errorf("%s: the server is told %v", tt.values, args)
 		}
-		if !args["--files-listen=0.0.0.0:8001"] || !args["--advertise-url="+tt.url] {
-			t.Errorf("%s: the server is told %v", tt.values, container["args"])
-		}
-		leads := false
-		for _, p := range at(t, find(t, all, "Service", "k8s-cli"), "spec", "ports").([]any) {
-			p := p.(map[string]any)
-			leads = leads || p["port"] == tt.port && p["targetPort"] == "files"
-		}
-		listens := false
-		for _, p := range container["ports"].([]any) {
-			p := p.(map[string]any)
-			listens = listens || p["name"] == "files" && p["containerPort"] == int64(8001)
-		}
-		if !leads || !listens {
+		leads := slices.ContainsFunc(at(t, find(t, all, "Service", "k8s-cli"), "spec", "ports").([]any), func(p any) bool {
+			port := p.(map[string]any)
+			return port["port"] == tt.port && port["targetPort"] == "files"
+		})
+		if listens := listens(t, all, "files", 8001); !leads || !listens {
 			t.Errorf("%s: the Service leads to the port of files: %t; the container has it: %t", tt.values, leads, listens)
 		}
 	}

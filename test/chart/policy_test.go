@@ -12,22 +12,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// serverContainer returns the container of the API.
+func serverContainer(t *testing.T, all []*unstructured.Unstructured) map[string]any {
+	t.Helper()
+	containers := at(t, find(t, all, "Deployment", "k8s-cli"), "spec", "template", "spec", "containers").([]any)
+	if len(containers) != 1 {
+		t.Fatalf("%d containers", len(containers))
+	}
+	return containers[0].(map[string]any)
+}
+
 // serverArgs returns the arguments of the container of the API.
 func serverArgs(t *testing.T, all []*unstructured.Unstructured) []string {
 	t.Helper()
-	deployment := find(t, all, "Deployment", "k8s-cli")
-	if deployment == nil {
-		t.Fatal("there is no Deployment")
-	}
-	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) != 1 {
-		t.Fatalf("%d containers, %v", len(containers), err)
-	}
-	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	args, _, err := unstructured.NestedStringSlice(serverContainer(t, all), "args")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return args
+}
+
+// listens reports whether the container of the API has a port of this name and number.
+func listens(t *testing.T, all []*unstructured.Unstructured, name string, number int64) bool {
+	t.Helper()
+	return slices.ContainsFunc(serverContainer(t, all)["ports"].([]any), func(p any) bool {
+		port := p.(map[string]any)
+		return port["name"] == name && port["containerPort"] == number
+	})
 }
 
 // The first pod creates the Secret with the key in the namespace of the release, in which no
@@ -103,12 +114,9 @@ func TestTasksDoNotMountTheLog(t *testing.T) {
 		}
 	}
 	nats := find(t, objects(t, render(t, "release")), "StatefulSet", "k8s-cli-nats")
-	if nats == nil {
-		t.Fatal("there is no StatefulSet of NATS")
-	}
-	claims, _, err := unstructured.NestedSlice(nats.Object, "spec", "volumeClaimTemplates")
-	if err != nil || len(claims) != 1 {
-		t.Fatalf("NATS has %d claims, %v", len(claims), err)
+	claims := at(t, nats, "spec", "volumeClaimTemplates").([]any)
+	if len(claims) != 1 {
+		t.Fatalf("NATS has %d claims", len(claims))
 	}
 	if name, _, _ := unstructured.NestedString(claims[0].(map[string]any), "metadata", "labels", "app.kubernetes.io/name"); name != "k8s-cli-nats" {
 		t.Errorf("the claims of NATS are labelled %q; servers know them by k8s-cli-nats", name)

@@ -94,9 +94,3 @@ func TestReport(t *testing.T) {
 		t.Log(out.String())
 	}
 }
-
-func TestBrokenSourceIsAnError(t *testing.T) {
-	if _, err := measure(sources(map[string]string{"p.go": "package"})); err == nil {
-		t.Error("a file that is no Go source is counted")
-	}
-}

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,21 +44,17 @@ func join(t *testing.T) *cluster {
 		Interface: joined, namespace: joined.Namespace,
 		created: map[string][]types.UID{}, live: map[string]bool{}, removed: map[string]bool{}, resumed: map[string]bool{}, nodes: map[string]int{},
 	}
-	jobs, err := c.BatchV1().Jobs(c.namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatalf("watch jobs: %v", err)
+	for kind, begin := range map[string]func(context.Context, metav1.ListOptions) (watch.Interface, error){
+		"job":     c.BatchV1().Jobs(c.namespace).Watch,
+		"claim":   c.CoreV1().PersistentVolumeClaims(c.namespace).Watch,
+		"service": c.CoreV1().Services(c.namespace).Watch,
+	} {
+		w, err := begin(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatalf("watch %ss: %v", kind, err)
+		}
+		go c.record(kind, w)
 	}
-	claims, err := c.CoreV1().PersistentVolumeClaims(c.namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatalf("watch claims: %v", err)
-	}
-	services, err := c.CoreV1().Services(c.namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatalf("watch services: %v", err)
-	}
-	go c.record("job", jobs)
-	go c.record("service", services)
-	go c.record("claim", claims)
 	return c
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestScreen(t *testing.T) {
@@ -40,33 +37,6 @@ func TestScreen(t *testing.T) {
 				t.Errorf("the screen is %q with the cursor at %d, %d, want %q, %d, %d", s.text(), s.x, s.y, tt.want, tt.x, tt.y)
 			}
 		})
-	}
-}
-
-func TestScreenScrolls(t *testing.T) {
-	var s screen
-	for i := range rows + 2 {
-		if err := s.write(fmt.Sprintf("%d\r\n", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := textOf(s.line(0)); s.scrolled != 3 || got != "3" {
-		t.Errorf("%d lines have left the screen, and the first is %q, want 3 and 3", s.scrolled, got)
-	}
-}
-
-func TestStyles(t *testing.T) {
-	var s screen
-	if err := s.write("\x1b[1;31ma\x1b[22mb\x1b[90mc\x1b[39md\x1b[35;1me\x1b[me"); err != nil {
-		t.Fatal(err)
-	}
-	var got []style
-	for _, c := range s.line(0) {
-		got = append(got, c.style)
-	}
-	want := []style{{2, true}, {2, false}, {9, false}, {}, {6, true}, {}}
-	if !slices.Equal(got, want) {
-		t.Errorf("the styles are %v, want %v", got, want)
 	}
 }
 
@@ -113,82 +83,6 @@ func TestCastIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || name != "title" || !slices.Equal(got, events) {
 		t.Errorf("the recording is read as %q, %v, %v", name, got, err)
 	}
-}
-
-func TestDamagedCasts(t *testing.T) {
-	for _, cast := range []string{"", "[]", `{"version":1,"width":80,"height":24}`, `{"version":2,"width":100,"height":24}`, `{"version":2,"width":80,"height":24}[1,2,3]`} {
-		if _, _, err := decodeCast([]byte(cast)); err == nil {
-			t.Errorf("%q is no error", cast)
-		}
-	}
-}
-
-// typed is a session in which a user types "ls -l", and then a line changes.
-var typed = []event{
-	{0, "$ "},
-	{1000 * time.Millisecond, "l"},
-	{1050 * time.Millisecond, "s"},
-	{1100 * time.Millisecond, " "},
-	{1150 * time.Millisecond, "-"},
-	{1200 * time.Millisecond, "l"},
-	{1500 * time.Millisecond, "\r\nwaits"},
-	{2500 * time.Millisecond, "\r\x1b[Kdone  \x1b[32mok\x1b[0m\r\n$ "},
-}
-
-func TestFilm(t *testing.T) {
-	f, err := filmOf(typed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, s := range f.segments {
-		got = append(got, fmt.Sprintf("%d:%d %q %v-%v %v", s.line, s.column, textOf(s.cells), s.from, s.until, s.typed))
-	}
-	want := []string{
-		`0:0 "$" 0s-0s 0s`,
-		`0:2 "ls -l" 1s-0s 1.2s`,
-		`1:0 "waits" 1.5s-2.5s 0s`,
-		`1:0 "done  ok" 2.5s-0s 0s`,
-		`2:0 "$" 2.5s-0s 0s`,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("segments (-want +got):\n%s", diff)
-	}
-}
-
-func TestRuns(t *testing.T) {
-	var s screen
-	if err := s.write("  ID  \x1b[32mok a\x1b[0m b   c"); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, r := range (&segment{cells: s.line(0)}).runs() {
-		got = append(got, fmt.Sprintf("%d %s", r.column, textOf(r.cells)))
-	}
-	if want := []string{"2 ID", "6 ok a", "11 b", "15 c"}; !slices.Equal(got, want) {
-		t.Errorf("the runs are %q, want %q", got, want)
-	}
-}
-
-func TestSVG(t *testing.T) {
-	f, err := filmOf(typed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg := string(svgOf("a <title>", f))
-	for _, want := range []string{
-		"<title>a &lt;title&gt;</title>",
-		"animation:5.5s step-end infinite",
-		"@keyframes k3{0%{visibility:hidden}27.27%{visibility:visible}45.45%{visibility:hidden}}", // waits
-		`<text x="48" y="31" class="c2" textLength="16">ok</text>`,
-		"steps(4)", // four characters after the first
-		"@media(prefers-reduced-motion:reduce)", "@media(prefers-color-scheme:dark)",
-	} {
-		if !strings.Contains(svg, want) {
-			t.Errorf("the SVG lacks %s:\n%s", want, svg)
-		}
-	}
-	checkXML(t, svg)
 }
 
 // checkXML checks that a browser can show the SVG as an image: well-formed, without scripts
@@ -241,7 +135,7 @@ func TestSVGIsUpToDate(t *testing.T) {
 		}
 	}
 	for _, s := range session {
-		if keys := regexp.QuoteMeta(s.command); !regexp.MustCompile(keys).MatchString(pageText(t, events)) {
+		if !strings.Contains(pageText(t, events), s.command) {
 			t.Errorf("the recording lacks the command %s; run make demo", s.command)
 		}
 	}

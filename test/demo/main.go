@@ -24,7 +24,6 @@ const (
 // A request holds the command line.
 type request struct {
 	bin   string        // directory of k8s-cli
-	dir   string        // the checkout
 	out   string        // path of the files, without suffix
 	url   string        // of the server; empty to draw an existing recording
 	key   time.Duration // between two characters
@@ -34,7 +33,6 @@ type request struct {
 func main() {
 	var r request
 	flag.StringVar(&r.bin, "bin", "bin", "`directory` of k8s-cli")
-	flag.StringVar(&r.dir, "dir", ".", "`directory` of the checkout")
 	flag.StringVar(&r.out, "out", "docs/images/demo", "write the recording to this `path` with .cast and .svg")
 	flag.StringVar(&r.url, "url", "", "`URL` of the server; without it, draw the existing recording")
 	flag.DurationVar(&r.key, "key", 35*time.Millisecond, "time between two characters that are typed")
@@ -101,7 +99,7 @@ func (r request) record(ctx context.Context) error {
 	if out, err := login.CombinedOutput(); err != nil {
 		return fmt.Errorf("log in: %w: %s", err, out)
 	}
-	s, err := startShell(ctx, r.dir, env)
+	s, err := startShell(ctx, ".", env)
 	if err != nil {
 		return err
 	}

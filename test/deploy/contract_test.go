@@ -3,7 +3,6 @@ package deploy
 import (
 	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -60,8 +59,6 @@ func TestTasksRun(t *testing.T) {
 		phase task.Phase
 		log   string
 	}{
-		{"a script", task.Spec{Run: "echo fine"}, task.Completed, "fine\n"},
-		{"setup before run", task.Spec{Setup: "echo first", Run: "echo second"}, task.Completed, "first\nsecond\n"},
 		{"a failure", task.Spec{Run: "echo no; exit 3"}, task.Failed, "no\n"},
 		{"variables and secrets", task.Spec{Envs: map[string]string{"A": "$(b)"}, Secrets: map[string]string{"S": "hidden"}, Run: `echo "$A $S"`}, task.Completed, "$(b) hidden\n"},
 		{"nodes that find each other", task.Spec{NumNodes: 2, Run: `[ "$NODE_RANK" = 1 ] || [ "$(echo "$SKYPILOT_NODE_IPS" | wc -l)" = 2 ] && echo found`}, task.Completed, "found\n"},
@@ -128,105 +125,33 @@ func TestFilesReachTasks(t *testing.T) {
 	}
 }
 
-func TestEventsAreStreamed(t *testing.T) {
-	c := join(t)
-	ann := c.as(t, "events@example.com")
-	ctx, cancel := testkit.WithPatience(t.Context(), patience)
-	defer cancel()
-	got, err := ann.Submit(ctx, task.Spec{Run: "true", Resources: small})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := ann.Subscribe(ctx, client.EventSource{Key: task.Key{Kind: task.KindTask, ID: got.ID}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	var phases []string
-	for {
-		event, err := stream.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatalf("after %q: %v", phases, err)
-		}
-		if event.Type == task.EventPhase {
-			phases = append(phases, event.Status)
-		}
-	}
-	if all := strings.Join(phases, " "); all != "pending running completed" && all != "pending completed" {
-		t.Errorf("phases %s", all)
-	}
-}
-
-// Every pod knows what one pod accepted, and a stop takes effect on all pods.
-func TestPodsAgree(t *testing.T) {
-	c := join(t)
-	ann := c.as(t, "agree@example.com")
-	waiting := task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
-	for range 20 {
-		got, err := ann.Submit(t.Context(), waiting)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, pod := range c.pods(t, api) {
-			direct := client.New("http://"+pod.Status.PodIP+":8000", "agree@example.com")
-			if _, err := direct.Task(t.Context(), got.ID); err != nil {
-				t.Errorf("%s: %v", pod.Name, err)
-			}
-			direct.Close()
-		}
-	}
-	stopped, err := ann.StopAll(t.Context(), false)
-	if err != nil || stopped.Count != 20 {
-		t.Errorf("stopped %d: %v", stopped.Count, err)
-	}
-}
-
-// Answers follow the contract, including the answers to invalid requests.
+// The Service leads to the API, which authenticates users as the values of the chart say.
 func TestAnswers(t *testing.T) {
 	c := join(t)
 	url := c.url(t, release)
 	for _, tt := range []struct {
-		name, method, path, user, kind, body string
-		code                                 int
-		says                                 string
+		name, method, path, user, body string
+		code                           int
+		says                           string
 	}{
-		{"health", "GET", "/", "", "", "", 200, `"status":"ok"`},
-		{"alive", "GET", "/healthz", "", "", "", 200, "ok"},
-		{"ready", "GET", "/readyz", "", "", "", 200, `"ready":true`},
-		{"a task file", "POST", "/tasks/submit", "forms", "application/yaml", "run: 'true'\nvolumes: {/d: nowhere}\n", 200, "task_id"},
-		{"a list", "GET", "/tasks", "forms", "", "", 200, `"tasks":[`},
-		{"several", "POST", "/tasks/batch", "forms", "application/x-ndjson", `{"run":"true","volumes":{"/d":"nowhere"}}` + "\n" + `{"run":""}` + "\n", 200, `"detail"`},
-		{"nobody", "GET", "/tasks", "", "", "", 401, "X-User"},
-		{"no such task", "GET", "/tasks/aaaaaaaa", "forms", "", "", 404, "Task aaaaaaaa not found"},
-		{"no such volume", "GET", "/volumes/aaaaaaaa", "forms", "", "", 404, "Volume aaaaaaaa not found"},
-		{"no such route", "GET", "/nothing", "forms", "", "", 404, "detail"},
-		{"a method that is none", "PUT", "/tasks", "forms", "", "", 405, "detail"},
-		{"no JSON", "POST", "/tasks/submit", "forms", "application/json", "{", 400, "detail"},
-		{"an unknown field", "POST", "/tasks/submit", "forms", "application/json", `{"run":"true","nodes":2}`, 422, "nodes"},
-		{"too large", "POST", "/tasks/submit", "forms", "application/json", `{"run":"` + strings.Repeat("x", 200<<10) + `"}`, 413, "detail"},
-		{"stop all", "POST", "/tasks/stop", "forms", "", "", 200, "Stopped"},
+		{"ready", "GET", "/readyz", "", "", 200, `"ready":true`},
+		{"a submission", "POST", "/tasks/submit", "forms", `{"run":"true","volumes":{"/d":"nowhere"}}`, 200, "task_id"},
+		{"a list", "GET", "/tasks", "forms", "", 200, `"tasks":[`},
+		{"nobody", "GET", "/tasks", "", "", 401, "X-User"},
+		{"an unknown field", "POST", "/tasks/submit", "forms", `{"run":"true","nodes":2}`, 422, "nodes"},
+		{"stop all", "POST", "/tasks/stop", "forms", "", 200, "Stopped"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			request, err := http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, strings.NewReader(tt.body))
-			if err != nil {
-				t.Fatal(err)
+			request := testkit.Request{Method: tt.method, URL: url + tt.path}
+			if tt.body != "" {
+				request.Body = []byte(tt.body)
 			}
-			for name, value := range map[string]string{"X-User": tt.user, "Content-Type": tt.kind} {
-				if value != "" {
-					request.Header.Set(name, value)
-				}
+			if tt.user != "" {
+				request.Header = []string{"X-User", tt.user}
 			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer response.Body.Close()
-			body, err := io.ReadAll(response.Body)
-			if err != nil || response.StatusCode != tt.code || !strings.Contains(string(body), tt.says) {
-				t.Errorf("%d %.300s, %v; want %d and %q", response.StatusCode, body, err, tt.code, tt.says)
+			got, err := testkit.Send(t.Context(), http.DefaultClient, request)
+			if err != nil || got.Code != tt.code || !strings.Contains(string(got.Body), tt.says) {
+				t.Errorf("%.300s, %v; want %d and %q", got, err, tt.code, tt.says)
 			}
 		})
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s-cli/test/faults/history"
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -126,11 +127,11 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 	)
 	from := s.Recorder.Now()
 	var spans []check.Span
-	wait(t, calm) // so that the load has begun before the first step
+	pause(t) // so that the load has begun before the first step
 	for _, step := range steps {
 		begin := s.Recorder.Now()
 		step.do(t)
-		wait(t, calm)
+		pause(t)
 		spans = append(spans, check.Span{From: begin, To: s.Recorder.Now()})
 	}
 	until := s.Recorder.Now()
@@ -190,13 +191,11 @@ func (s *siege) history(t *testing.T) *history.History {
 	return h
 }
 
-// wait lets the load continue for d. Only the passing of time matters here.
-func wait(t *testing.T, d time.Duration) {
+// pause lets the load continue. Only the passing of time matters here.
+func pause(t *testing.T) {
 	t.Helper()
-	select {
-	case <-time.After(d):
-	case <-t.Context().Done():
-		t.Fatal(t.Context().Err())
+	if err := testkit.Pause(t.Context(), calm); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,8 +1,6 @@
 package deploy
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +8,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/test/testkit"
 )
 
 // spare maps rights that a run of these tests may not use to the reason.
@@ -61,38 +61,27 @@ func rights(rule rbacv1.PolicyRule) (all []string) {
 // such as "create jobs".
 func audit(t *testing.T) (used, denied map[string]bool) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log", "audit*.log"))
-	if err != nil || len(files) == 0 {
+	dir := filepath.Join(filepath.Dir(os.Getenv(envKubeconfig)), "log")
+	if files, err := filepath.Glob(filepath.Join(dir, "audit*.log")); err != nil || len(files) == 0 {
 		t.Skip("this cluster keeps no audit log that could be read here")
 	}
 	used, denied = map[string]bool{}, map[string]bool{}
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
+	account := fmt.Sprintf("system:serviceaccount:%s:%s", namespace(), release)
+	err := testkit.ReadAudits(dir, account, func(e testkit.AuditEvent) {
+		what := e.Verb + " " + e.Object.Resource
+		if e.Object.Subresource != "" {
+			what += "/" + e.Object.Subresource
 		}
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			var line struct {
-				Verb      string
-				User      struct{ Username string }
-				ObjectRef struct{ Resource, Subresource string }
-
-				Annotations map[string]string
-			}
-			if json.Unmarshal(lines.Bytes(), &line) != nil || line.User.Username != fmt.Sprintf("system:serviceaccount:%s:%s", namespace(), release) {
-				continue
-			}
-			what := line.Verb + " " + line.ObjectRef.Resource
-			if line.ObjectRef.Subresource != "" {
-				what += "/" + line.ObjectRef.Subresource
-			}
-			if line.Annotations["authorization.k8s.io/decision"] == "forbid" {
-				denied[what] = true
-			} else {
-				used[what] = true
-			}
+		switch {
+		case e.User.Username != account:
+		case e.Annotations["authorization.k8s.io/decision"] == "forbid":
+			denied[what] = true
+		default:
+			used[what] = true
 		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return used, denied
 }

@@ -64,7 +64,7 @@ func tryBug(ctx context.Context, o options, b bugs.Bug, out io.Writer) (*check.V
 	if err != nil {
 		return nil, err
 	}
-	server, cleanup, err := build(ctx, "", overlay, out)
+	server, cleanup, err := build(ctx, overlay, out)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/test/faults/check"
 	"k8s-cli/test/faults/rig"
+	"k8s-cli/test/testkit"
 )
 
 // A cut is one round of the scenario partition.
@@ -97,7 +98,7 @@ func (c *cut) prepare(ctx context.Context) (free func(), stopAll func(context.Co
 	free = leader.Proxy.Put(f)
 	var stops []func(context.Context)
 	for range waves {
-		ids, a, err := c.hand(ctx, c.others[0], true)
+		ids, a, err := c.hand(ctx, c.others[0])
 		if err != nil {
 			return free, nil, err
 		}
@@ -106,7 +107,7 @@ func (c *cut) prepare(ctx context.Context) (free func(), stopAll func(context.Co
 				a.StopIt(ctx, id)
 			}
 		})
-		if err := c.pass(ctx, wavePause); err != nil {
+		if err := testkit.Pause(ctx, wavePause); err != nil {
 			return free, nil, err
 		}
 	}
@@ -122,22 +123,22 @@ func (c *cut) prepare(ctx context.Context) (free func(), stopAll func(context.Co
 func (c *cut) last(ctx context.Context, stopAll func(context.Context) error, free func()) error {
 	switch {
 	case c.short:
-		return c.pass(ctx, time.Duration(3000+c.rand.IntN(7000))*time.Millisecond)
+		return testkit.Pause(ctx, time.Duration(3000+c.rand.IntN(7000))*time.Millisecond)
 	case c.trap:
-		err := errors.Join(stopAll(ctx), c.pass(ctx, afterStop))
+		err := errors.Join(stopAll(ctx), testkit.Pause(ctx, afterStop))
 		free()
-		return errors.Join(err, c.pass(ctx, lastPart))
+		return errors.Join(err, testkit.Pause(ctx, lastPart))
 	case c.usurp:
-		return errors.Join(stopAll(ctx), c.pass(ctx, afterStop), c.takeLease(ctx), c.pass(ctx, lastPart))
+		return errors.Join(stopAll(ctx), testkit.Pause(ctx, afterStop), c.takeLease(ctx), testkit.Pause(ctx, lastPart))
 	case c.fall:
 		other := c.Nodes[(slices.Index(c.Nodes, c.node)+1)%len(c.Nodes)]
-		err := c.pass(ctx, 8*time.Second)
+		err := testkit.Pause(ctx, 8*time.Second)
 		other.Kill()
 		c.kills++
-		err = errors.Join(err, c.pass(ctx, time.Duration(c.rand.IntN(5000))*time.Millisecond))
-		return errors.Join(err, other.Start(), c.pass(ctx, lastPart))
+		err = errors.Join(err, testkit.Pause(ctx, time.Duration(c.rand.IntN(5000))*time.Millisecond))
+		return errors.Join(err, other.Start(), testkit.Pause(ctx, lastPart))
 	}
-	return c.pass(ctx, 15*time.Second+time.Duration(c.rand.IntN(10_000))*time.Millisecond)
+	return testkit.Pause(ctx, 15*time.Second+time.Duration(c.rand.IntN(10_000))*time.Millisecond)
 }
 
 // takeLease kills the servers on the other side for longer than the Lease lasts, so that the
@@ -148,6 +149,6 @@ func (c *cut) takeLease(ctx context.Context) error {
 		s.Kill()
 		c.kills++
 	}
-	err := c.pass(ctx, longer)
+	err := testkit.Pause(ctx, longer)
 	return errors.Join(err, c.Each(c.others, func(s *rig.Server) error { return c.startWhole(ctx, s) }))
 }

@@ -18,6 +18,7 @@ const (
 	heavy       = 60 << 10         // bytes of a script
 	cutsBack    = 2                // compactions of the log while the node catches up
 	storePoll   = time.Second / 4  // between two reads of the list of snapshots
+	storeLimit  = 2 * time.Second  // for one of these reads: NATS may be unavailable
 	cutWait     = 90 * time.Second // for one compaction of the log
 )
 
@@ -42,7 +43,7 @@ func (p *performance) watchStores(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			_, _ = p.Snapshots(ctx) // NATS may be unavailable
+			_, _ = p.Snapshots(ctx, storeLimit) // NATS may be unavailable
 		case <-ctx.Done():
 			return
 		}
@@ -145,7 +146,7 @@ func (p *performance) cutLog(ctx context.Context, times int) error {
 		var first uint64
 		ctx, cancel := context.WithTimeoutCause(ctx, cutWait, fmt.Errorf("not within %s", cutWait))
 		err := testkit.UntilEvery(ctx, 10*time.Millisecond, "the log to be cut", func() (string, bool) {
-			now, err := p.Snapshots(ctx)
+			now, err := p.Snapshots(ctx, storeLimit)
 			switch {
 			case err != nil:
 				return err.Error(), false
@@ -163,24 +164,4 @@ func (p *performance) cutLog(ctx context.Context, times int) error {
 		}
 	}
 	return nil
-}
-
-// flags: a server is started by hand without the flag for the number of replicas (-rounds).
-// The server may refuse to start. The replicas must not change.
-func flags(ctx context.Context, p *performance) error {
-	return p.repeat(ctx, func(ctx context.Context, _ int) error {
-		p.load.Run(ctx, p.tasks, load.Plain)
-		s, err := p.ByHand()
-		if err != nil {
-			return err
-		}
-		ready, err := s.Try(ctx)
-		if err != nil {
-			return err
-		}
-		p.say("a server without --nats-replicas: ready %t", ready)
-		p.load.Run(ctx, p.tasks, load.Plain)
-		s.Kill()
-		return nil
-	})
 }

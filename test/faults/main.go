@@ -25,42 +25,21 @@ type options struct {
 	scenario   string
 	seed       uint64
 	kubeconfig string
-	server     string // path of the program; empty means to build the server
 	keep       bool
 	bugs       string
-	check      string
-
-	sizes
-	patience time.Duration
-}
-
-// sizes scale the scenarios. 0 means the default of the scenario.
-type sizes struct {
-	servers int
-	nodes   int // NATS nodes
-	rounds  int
-	tasks   int
-	clients int
-	copies  int
-	away    time.Duration
+	rounds     int // 0 means the number of the scenario; the same for tasks
+	tasks      int
+	patience   time.Duration // how long it may take that one more task comes to rest, before all count as hung
 }
 
 func (o *options) define(f *flag.FlagSet) {
 	f.StringVar(&o.scenario, "scenario", "all", "what to do, see below")
 	f.Uint64Var(&o.seed, "seed", 0, "of all choices; 0 draws one")
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "of a cluster with fake nodes, as its administrator; it should be a local one, whose audit log lies beside it")
-	f.StringVar(&o.server, "server", "", "path of k8s-cli-server (default: it is built)")
 	f.BoolVar(&o.keep, "keep", false, "keep the run's directory also if nothing was violated")
 	f.StringVar(&o.bugs, "bugs", "", "build servers with these seeded bugs, by name or all, and require that each is caught")
-	f.StringVar(&o.check, "check", "", "only check the history in this directory again")
-	f.IntVar(&o.servers, "servers", 0, "servers (0: the scenario's own number, as for all sizes)")
-	f.IntVar(&o.nodes, "nats", 0, "nodes of NATS; a single server without any has its own")
-	f.IntVar(&o.rounds, "rounds", 0, "faults, one after the other")
+	f.IntVar(&o.rounds, "rounds", 0, "faults, one after the other (0: the scenario's own number, as for tasks)")
 	f.IntVar(&o.tasks, "tasks", 0, "submissions")
-	f.IntVar(&o.clients, "clients", 0, "clients at once")
-	f.IntVar(&o.copies, "copies", 0, "of one submission, at once")
-	f.DurationVar(&o.away, "away", 0, "how long something is away")
-	f.DurationVar(&o.patience, "patience", 5*time.Minute, "how long it may take that one more task comes to rest, before all count as hung")
 	f.Usage = func() {
 		fmt.Fprintf(f.Output(), "go run ./test/faults [flags]\n\nScenarios:\n")
 		for _, s := range scenarios {
@@ -77,7 +56,7 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
-	var o options
+	o := options{patience: 5 * time.Minute}
 	f := flag.NewFlagSet("faults", flag.ContinueOnError)
 	o.define(f)
 	if err := f.Parse(arguments); err != nil {
@@ -85,9 +64,6 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	}
 	if o.seed == 0 {
 		o.seed = rand.Uint64N(1_000_000) + 1
-	}
-	if o.check != "" {
-		return again(o.check, out)
 	}
 	if o.kubeconfig == "" {
 		return errors.New("no cluster: name one with -kubeconfig or KUBECONFIG; make faults starts one")
@@ -99,7 +75,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, cleanup, err := build(ctx, o.server, nil, out)
+	server, cleanup, err := build(ctx, nil, out)
 	if err != nil {
 		return err
 	}
@@ -126,12 +102,9 @@ func find(name string) (scenario, error) {
 	return scenarios[i], nil
 }
 
-// build builds k8s-cli-server in a new directory, unless server names one. overlay, if not nil,
-// replaces sources, as `go build -overlay` does.
-func build(ctx context.Context, server string, overlay map[string]string, out io.Writer) (path string, cleanup func(), err error) {
-	if server != "" {
-		return server, func() {}, nil
-	}
+// build builds k8s-cli-server in a new directory. overlay, if not nil, replaces sources, as
+// `go build -overlay` does.
+func build(ctx context.Context, overlay map[string]string, out io.Writer) (path string, cleanup func(), err error) {
 	dir, err := os.MkdirTemp("", "k8s-cli-faults-bin-")
 	if err != nil {
 		return "", nil, fmt.Errorf("build: %w", err)

@@ -95,6 +95,23 @@ func (p *performance) cut(ctx context.Context, round int) error {
 	return nil
 }
 
+// noticed waits until every server has answered a read with a read barrier.
+func (p *performance) noticed(ctx context.Context) error {
+	for _, s := range p.Servers {
+		at := load.Target{Name: s.Name, URL: s.URL}
+		for range 2 {
+			err := testkit.Until(ctx, s.Name+" to look at the log", func() (string, bool) {
+				op := p.load.As("nobody").List(ctx, at, load.Narrow{Limit: 1})
+				return op.Err + op.Stale, op.OK() && op.Stale == ""
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // plan decides what a round does, and moves the leaders where the round needs them.
 func (p *performance) plan(ctx context.Context, round int) (*cut, error) {
 	c := &cut{performance: p}

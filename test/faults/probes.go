@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -68,21 +67,12 @@ func (p *performance) submitAll(ctx context.Context, s *rig.Server, n int) {
 	}
 }
 
-// partitionFigures prints the figures of each partition, and of all partitions together.
+// partitionFigures prints the figures of each partition.
 func partitionFigures(out io.Writer, h *history.History, c check.Config) {
-	all := check.Partitions(h, c)
-	var took []time.Duration
-	for i, f := range all {
+	for i, f := range check.Partitions(h, c) {
 		fmt.Fprintf(out, "  partition %d: %s, %.1f s, off %v%s: majority marked %.1f s, refused %.1f s, first Job after %.1f s; minority read %d marked, %d unmarked\n",
 			i+1, f.Mode, (f.To - f.From).Seconds(), f.Minority, shaken(f), f.Marked.Seconds(), f.Refused.Seconds(), f.FirstJob.Seconds(), f.Old, f.New)
-		took = append(took, f.Refused)
 	}
-	if len(took) == 0 {
-		return
-	}
-	slices.Sort(took)
-	fmt.Fprintf(out, "  %d partitions: submissions refused by the majority for %.1f s (p50), %.1f s at most\n",
-		len(took), took[len(took)/2].Seconds(), took[len(took)-1].Seconds())
 }
 
 func shaken(f check.PartitionFigures) string {

@@ -30,13 +30,13 @@ func (p *performance) repeat(ctx context.Context, do func(context.Context, int) 
 	return nil
 }
 
-// hand submits some tasks to a server and returns their ids. Endless tasks are stopped when
-// all other tasks have ended.
-func (p *performance) hand(ctx context.Context, to *rig.Server, endless bool) (ids []string, a *load.Actor, err error) {
+// hand submits some endless tasks to a server and returns their ids. The tasks are stopped
+// when all other tasks have ended.
+func (p *performance) hand(ctx context.Context, to *rig.Server) (ids []string, a *load.Actor, err error) {
 	a = p.load.Actor(p.rand.IntN(len(load.Users)))
 	a = a.Only(load.Target{Name: to.Name, URL: to.URL})
 	for range some {
-		id, ok := a.Hand(ctx, load.Endless(a), endless)
+		id, ok := a.Hand(ctx, load.Endless(a), true)
 		if !ok {
 			return nil, nil, fmt.Errorf("a task was not accepted: %w", context.Cause(ctx))
 		}
@@ -57,7 +57,7 @@ func late(ctx context.Context, p *performance) error {
 		held := &rig.Fault{Name: "creations under way", Match: rig.On(http.MethodPost, "jobs"), Hold: true}
 		arrive := leader.Proxy.Put(held)
 		defer arrive()
-		ids, a, err := p.hand(ctx, others[0], true)
+		ids, a, err := p.hand(ctx, others[0])
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func late(ctx context.Context, p *performance) error {
 		if err := others[0].Proxy.Hits(ctx, looks, some); err != nil {
 			return err
 		}
-		if err := p.pass(ctx, time.Second); err != nil { // time for the fact that nothing is left
+		if err := testkit.Pause(ctx, time.Second); err != nil { // time for the fact that nothing is left
 			return err
 		}
 		arrive()
@@ -96,36 +96,15 @@ func deposed(ctx context.Context, p *performance) error {
 		muted := &rig.Fault{Name: "answers under way", Match: rig.On(http.MethodPost, "jobs"), Mute: true}
 		lift := leader.Proxy.Put(muted)
 		defer lift()
-		if _, _, err := p.hand(ctx, others[0], true); err != nil {
+		if _, _, err := p.hand(ctx, others[0]); err != nil {
 			return err
 		}
 		if err := leader.Proxy.Hits(ctx, muted, some); err != nil {
 			return err
 		}
 		defer leader.Proxy.Put(&rig.Fault{Name: "no Lease", Match: rig.On("", "leases"), Code: http.StatusServiceUnavailable})()
-		return testkit.Until(ctx, "another leader", func() (string, bool) {
-			for _, s := range others {
-				if s.Health(ctx).Leading {
-					return "", true
-				}
-			}
-			return "none leads", false
-		})
+		return awaitLeader(ctx, others)
 	})
-}
-
-// repeats: acknowledgements of NATS are lost, so that entries are stored twice.
-func repeats(ctx context.Context, p *performance) error {
-	working, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.load.Run(working, p.tasks, load.Once)
-	}()
-	err := p.repeat(ctx, func(ctx context.Context, _ int) error { return p.Servers[0].Wire.LoseAck(ctx) })
-	stop()
-	<-done
-	return err
 }
 
 // claims: creations of claims reach the API server with a delay, and tasks mount the claims

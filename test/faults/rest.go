@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s-cli/pkg/client"
-	"k8s-cli/pkg/task"
 	"k8s-cli/test/faults/history"
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/testkit"
@@ -56,7 +55,9 @@ func (p *performance) rest(ctx context.Context) error {
 	for _, l := range left {
 		p.Recorder.Left(l)
 	}
-	return errors.Join(late, p.specs(ctx), p.Cluster.Audit(), p.Entries(ctx), p.Stores(ctx))
+	late = errors.Join(late, p.specs(ctx), p.Cluster.Audit(), p.Entries(ctx))
+	_, err = p.Snapshots(ctx, 10*time.Second)
+	return errors.Join(late, err)
 }
 
 // specs requests the submissions of some tasks from every server. The entries of these tasks
@@ -71,7 +72,6 @@ func (p *performance) specs(ctx context.Context) error {
 		spec, err := c.Spec(ctx, t.ID)
 		c.Close()
 		switch {
-		case p.forgets && errors.Is(err, task.ErrNotFound):
 		case err != nil:
 			wrong = errors.Join(wrong, fmt.Errorf("how task %s was submitted: %w", t.ID, err))
 		case spec.Name != t.Name || spec.Run != t.Run:

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"time"
 
 	"k8s-cli/test/faults/check"
@@ -24,7 +23,7 @@ const logCapacity = 4 << 20
 // A performance is one run of a scenario.
 type performance struct {
 	*rig.Rig
-	sizes
+	sizes  // of the scenario, or as the flags say
 	load   *load.Load
 	ear    *eventListener
 	rand   *rand.Rand // for the schedule; each client has its own
@@ -35,7 +34,6 @@ type performance struct {
 	kills    int
 	faults   int
 	patience time.Duration
-	forgets  bool
 }
 
 // perform runs a scenario and checks the recorded history.
@@ -44,24 +42,22 @@ func perform(ctx context.Context, o options, s scenario, server string, out io.W
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
-	size := o.or(s.sizes)
+	size := s.sizes
+	size.rounds, size.tasks = cmp.Or(o.rounds, size.rounds), cmp.Or(o.tasks, size.tasks)
 	fmt.Fprintf(out, "%s: seed %d, %d servers, %d NATS nodes, %d clients, in %s\n", s.name, o.seed, size.servers, size.nodes, size.clients, dir)
 	p := &performance{
-		sizes: size, out: out, begin: time.Now(), patience: o.patience, forgets: s.forgets,
-		rand: rand.New(rand.NewPCG(o.seed, 0)),
-		expect: check.Config{
-			Meddled: map[string]bool{}, Foreign: map[string]bool{}, Steady: s.steady, Replicas: max(size.nodes, 1), MaxJobs: s.maxJobs(),
-		},
+		sizes: size, out: out, begin: time.Now(), patience: o.patience,
+		rand:   rand.New(rand.NewPCG(o.seed, 0)),
+		expect: check.Config{Steady: s.steady, MaxJobs: s.maxJobs},
 	}
 	p.Rig, err = rig.New(ctx, rig.Config{
-		Dir: dir, Kubeconfig: o.kubeconfig, Server: server, Servers: size.servers, Nodes: size.nodes, Flags: s.flags, Wires: s.wires, Links: s.links,
-		Tail: size.nodes > 0 && !s.forgets,
+		Dir: dir, Kubeconfig: o.kubeconfig, Server: server, Servers: size.servers, Nodes: size.nodes, MaxJobs: s.maxJobs, Links: s.links,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (kept in %s)", err, dir)
 	}
 	defer p.Close()
-	if s.cuts && size.nodes > 0 {
+	if s.cuts {
 		if err := p.LimitLog(ctx, logCapacity); err != nil {
 			return nil, fmt.Errorf("%w (kept in %s)", err, dir)
 		}
@@ -81,7 +77,7 @@ func perform(ctx context.Context, o options, s scenario, server string, out io.W
 	}
 	rest := p.rest(ctx) // also after an error, because the history may show the cause
 	found, h, failed := p.judge()
-	if err = errors.Join(err, rest, failed, p.note(dir)); err != nil {
+	if err = errors.Join(err, rest, failed); err != nil {
 		found = append(found, check.Violation{Rule: check.Unfinished, Text: err.Error()})
 	}
 	if h != nil {
@@ -95,24 +91,6 @@ func perform(ctx context.Context, o options, s scenario, server string, out io.W
 	return found, nil
 }
 
-// or returns s, with the values of own for zero fields.
-func (s sizes) or(own sizes) sizes {
-	for _, f := range []struct{ given, own *int }{
-		{&s.servers, &own.servers}, {&s.nodes, &own.nodes}, {&s.rounds, &own.rounds}, {&s.tasks, &own.tasks}, {&s.clients, &own.clients}, {&s.copies, &own.copies},
-	} {
-		if *f.given == 0 {
-			*f.given = *f.own
-		}
-	}
-	if s.away == 0 {
-		s.away = own.away
-	}
-	if s.servers > 1 && s.nodes == 0 {
-		s.nodes = 3
-	}
-	return s
-}
-
 // judge checks the history, which is complete now.
 func (p *performance) judge() ([]check.Violation, *history.History, error) {
 	h, err := p.Recorder.Close()
@@ -124,42 +102,6 @@ func (p *performance) judge() ([]check.Violation, *history.History, error) {
 		found = append(found, check.Violation{Rule: check.Crash, Text: line})
 	}
 	return found, h, nil
-}
-
-const expectFile = "expect.json" // beside the history; the check.Config of the scenario
-
-// note stores the check.Config beside the history.
-func (p *performance) note(dir string) error {
-	raw, err := json.Marshal(p.expect)
-	if err != nil {
-		return fmt.Errorf("keep what is expected: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, expectFile), raw, 0o600); err != nil {
-		return fmt.Errorf("keep what is expected: %w", err)
-	}
-	return nil
-}
-
-// again checks a stored history.
-func again(dir string, out io.Writer) error {
-	h, err := history.Read(dir)
-	if err != nil {
-		return err
-	}
-	var expect check.Config
-	raw, err := os.ReadFile(filepath.Join(dir, expectFile))
-	if err == nil {
-		err = json.Unmarshal(raw, &expect)
-	}
-	if err != nil {
-		return fmt.Errorf("what was expected: %w", err)
-	}
-	found := check.Check(h, expect)
-	show(out, found)
-	if len(found) > 0 {
-		return fmt.Errorf("%d violations in %s", len(found), filepath.Base(dir))
-	}
-	return nil
 }
 
 const shown = 4 // violations shown for each rule
@@ -187,7 +129,6 @@ func (p *performance) summary(name string, seed uint64, h *history.History, foun
 	show(p.out, found)
 	partitionFigures(p.out, h, p.expect)
 	f := check.Count(h)
-	fmt.Fprintf(p.out, "%s seed=%d: %d tasks, %d operations (%d refused with 503, %d unanswered, %d marked stale), %d faults, %d kills, %d takeovers, %d second Jobs taken back, %d changes of phase told, %d violations, write-then-read %d: p50 %s p99 %s, %.1f s\n",
-		name, seed, f.Tasks, f.Operations, f.Refused, f.Unanswered, f.Stale, p.faults, p.kills, p.Takeovers(), f.Second, check.Changes(h), len(found),
-		f.Pairs, f.Half.Round(10*time.Microsecond), f.Worst.Round(10*time.Microsecond), time.Since(p.begin).Seconds())
+	fmt.Fprintf(p.out, "%s seed=%d: %d tasks, %d operations (%d refused with 503, %d unanswered, %d marked stale), %d faults, %d kills, %d takeovers, %d violations, %.1f s\n",
+		name, seed, f.Tasks, f.Operations, f.Refused, f.Unanswered, f.Stale, p.faults, p.kills, p.Takeovers(), len(found), time.Since(p.begin).Seconds())
 }

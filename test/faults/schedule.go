@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,20 +76,10 @@ func (p *performance) moment(ctx context.Context, done <-chan struct{}, round in
 	if err != nil && !errors.Is(err, errClientsDone) {
 		return err
 	}
-	return p.pass(ctx, time.Duration(p.rand.IntN(50))*time.Millisecond)
+	return testkit.Pause(ctx, time.Duration(p.rand.IntN(50))*time.Millisecond)
 }
 
 var errClientsDone = errors.New("the clients are done")
-
-// pass waits for d: how long a fault lasts is a matter of time.
-func (*performance) pass(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // anyServer returns a random server.
 func (p *performance) anyServer() *rig.Server { return p.Servers[p.rand.IntN(len(p.Servers))] }
@@ -97,7 +88,7 @@ func (p *performance) killServer(ctx context.Context, _ int) (string, error) {
 	s := p.anyServer()
 	s.Kill()
 	p.kills++
-	err := p.pass(ctx, time.Duration(p.rand.IntN(300))*time.Millisecond)
+	err := testkit.Pause(ctx, time.Duration(p.rand.IntN(300))*time.Millisecond)
 	return "SIGKILL of " + s.Name, errors.Join(err, s.Start(ctx))
 }
 
@@ -119,24 +110,25 @@ func (p *performance) pauseLeader(ctx context.Context, _ int) (string, error) {
 	}
 	leader.Pause()
 	defer leader.Resume()
-	if err := testkit.Until(ctx, "another leader", func() (string, bool) {
-		for _, s := range others {
-			if s.Health(ctx).Leading {
-				return "", true
-			}
-		}
-		return "none leads", false
-	}); err != nil {
+	if err := awaitLeader(ctx, others); err != nil {
 		return what, err
 	}
-	return what, p.pass(ctx, time.Duration(p.rand.IntN(1000))*time.Millisecond)
+	return what, testkit.Pause(ctx, time.Duration(p.rand.IntN(1000))*time.Millisecond)
+}
+
+// awaitLeader waits until one of these servers leads.
+func awaitLeader(ctx context.Context, servers []*rig.Server) error {
+	return testkit.Until(ctx, "another leader", func() (string, bool) {
+		leads := slices.ContainsFunc(servers, func(s *rig.Server) bool { return s.Health(ctx).Leading })
+		return "none leads", leads
+	})
 }
 
 func (p *performance) killNode(ctx context.Context, round int) (string, error) {
 	n := p.Nodes[round%len(p.Nodes)]
 	n.Kill()
 	p.kills++
-	err := p.pass(ctx, time.Duration(500+p.rand.IntN(2000))*time.Millisecond)
+	err := testkit.Pause(ctx, time.Duration(500+p.rand.IntN(2000))*time.Millisecond)
 	return "SIGKILL of " + n.Name, errors.Join(err, n.Start(), p.AwaitNATS(ctx))
 }
 
@@ -149,7 +141,7 @@ func (p *performance) killQuorum(ctx context.Context, _ int) (string, error) {
 			p.kills++
 		}
 	}
-	err := p.pass(ctx, time.Duration(500+p.rand.IntN(3000))*time.Millisecond)
+	err := testkit.Pause(ctx, time.Duration(500+p.rand.IntN(3000))*time.Millisecond)
 	for i, n := range p.Nodes {
 		if i != spared {
 			err = errors.Join(err, n.Start())
@@ -173,7 +165,7 @@ func (p *performance) apiFaults() []*rig.Fault {
 }
 
 func (p *performance) latency() time.Duration {
-	return time.Duration(100+p.rand.IntN(max(int(p.away.Milliseconds()), 3000))) * time.Millisecond
+	return time.Duration(100+p.rand.IntN(3000)) * time.Millisecond
 }
 
 // apiFault injects one fault into the requests of one server, most often the leader, or of
@@ -193,7 +185,7 @@ func (p *performance) apiFault(ctx context.Context, round int) (string, error) {
 		what = fmt.Sprintf("%s for %d servers", f.Name, len(servers))
 		defer s.Proxy.Put(f)()
 	}
-	return what, p.pass(ctx, time.Duration(500+p.rand.IntN(4000))*time.Millisecond)
+	return what, testkit.Pause(ctx, time.Duration(500+p.rand.IntN(4000))*time.Millisecond)
 }
 
 // anyFault injects a random fault.
@@ -252,7 +244,7 @@ func absence(ctx context.Context, p *performance) error {
 	p.say("the API server is away")
 	from := p.Recorder.Now()
 	gone := make(chan error, 1)
-	go func() { gone <- p.pass(ctx, p.away) }()
+	go func() { gone <- testkit.Pause(ctx, 10*time.Second) }()
 	p.load.Run(ctx, p.tasks, load.Plain)
 	p.say("all is submitted")
 	err := <-gone

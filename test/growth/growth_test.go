@@ -5,7 +5,6 @@ package growth
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -25,12 +24,13 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit"
 )
 
 var (
-	commands = flag.Int("commands", 90_000, "commands that are folded")
-	history  = flag.Int("history", 1_000, "tasks that the history has room for")
-	least    = flag.Int("least", 1<<19, "bytes by which the log grows before a snapshot is due")
+	commands = 90_000  // commands that are folded
+	history  = 1_000   // tasks that the history has room for
+	least    = 1 << 19 // bytes by which the log grows before a snapshot is due
 )
 
 const (
@@ -94,7 +94,7 @@ func (p *pod) live(ctx context.Context, id string) error {
 	} {
 		err := error(problem.LogFull)
 		for wait := c.Submit != nil; errors.Is(err, problem.LogFull); wait = true {
-			if wait && until(ctx, func() bool { return p.CheckCapacity() == nil }) != nil {
+			if wait && until(ctx, "room in the log", func() bool { return p.CheckCapacity() == nil }) != nil {
 				return fmt.Errorf("task %s has no room: %w", id, err)
 			}
 			var v task.Result
@@ -113,10 +113,10 @@ func (p *pod) live(ctx context.Context, id string) error {
 func (p *pod) forget(ctx context.Context) {
 	var f task.ExpireHistory
 	expired := func() bool {
-		f, _ = p.Expired(time.Time{}, 0, *history, 1000)
+		f, _ = p.Expired(time.Time{}, 0, history, 1000)
 		return len(f.IDs) > 0
 	}
-	for until(ctx, expired) == nil {
+	for until(ctx, "expired tasks", expired) == nil {
 		_, _ = p.Append(ctx, task.Command{ExpireHistory: &f})
 	}
 }
@@ -136,7 +136,7 @@ func (p *pod) hash(t *testing.T) (seq uint64, hash string) {
 
 func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	if testing.Short() {
-		*commands, *history, *least = *commands/10, *history/10, *least/10
+		commands, history, least = commands/10, history/10, least/10
 	}
 	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), SyncAlways: true, SyncInterval: time.Hour})
 	if err != nil {
@@ -146,7 +146,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	said := &words{}
 	logger := slog.New(slog.NewTextHandler(said, nil))
 	streams := readStreams(t, server)
-	streams.limit(t, int64(*least))
+	streams.limit(t, int64(least))
 	leader, standby := begin(t, server, logger), begin(t, server, logger)
 
 	work, cancel := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	var clients sync.WaitGroup
 	for range users {
 		clients.Go(func() {
-			for n := next.Add(1); int(n) <= *commands/perTask && !t.Failed(); n = next.Add(1) {
+			for n := next.Add(1); int(n) <= commands/perTask && !t.Failed(); n = next.Add(1) {
 				if err := leader.live(t.Context(), fmt.Sprint("task", n)); err != nil {
 					t.Error(err)
 				}
@@ -171,7 +171,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	clients.Wait()
 	took := time.Since(began)
 	await(t, "a history within its limit", func() bool {
-		f, _ := leader.Expired(time.Time{}, 0, *history, 1)
+		f, _ := leader.Expired(time.Time{}, 0, history, 1)
 		return len(f.IDs) == 0
 	})
 	await(t, "a log that is cut", func() bool { return streams.first(t, "LOG") > 1 && !leader.SnapshotDue() })
@@ -196,19 +196,19 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	if !ok || s.Seq() != seq || s.Hash() != want {
 		t.Errorf("the pod that started from a snapshot has another state than the one that folded all")
 	}
-	if tasks, _ := restarted.TaskAnswers(query.List{Tasks: query.Tasks{AllUsers: true}}); len(tasks) != *history {
-		t.Errorf("%d tasks are answered for, the history has room for %d", len(tasks), *history)
+	if tasks, _ := restarted.TaskAnswers(query.List{Tasks: query.Tasks{AllUsers: true}}); len(tasks) != history {
+		t.Errorf("%d tasks are answered for, the history has room for %d", len(tasks), history)
 	}
 	if text := said.String(); !strings.Contains(text, "started from a snapshot") || strings.Contains(text, "level=ERROR") {
 		t.Errorf("what the pods said:\n%s", text)
 	}
 	// For each task of the history, two snapshots hold its record. Until the next snapshot
 	// is due, the log holds its commands twice; see Log.SnapshotDue.
-	if most := int64(*history)*8<<10 + 8*int64(*least); log+snapshots > most {
+	if most := int64(history)*8<<10 + 8*int64(least); log+snapshots > most {
 		t.Errorf("the log has %d bytes and its snapshots %d, more than %d", log, snapshots, most)
 	}
 	t.Logf("%d commands in %s; %d snapshots; log %d KiB, snapshots %d KiB, heap of a restarted pod %d KiB for %d tasks, ready after %s",
-		*commands, took.Round(time.Millisecond), strings.Count(said.String(), "snapshot stored"), log>>10, snapshots>>10, memory>>10, *history, ready.Round(time.Millisecond))
+		commands, took.Round(time.Millisecond), strings.Count(said.String(), "snapshot stored"), log>>10, snapshots>>10, memory>>10, history, ready.Round(time.Millisecond))
 }
 
 func heap() int64 {
@@ -222,25 +222,14 @@ func await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := until(ctx, reached); err != nil {
-		t.Fatalf("%s: %v", what, err)
+	if err := until(ctx, what, reached); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// until polls reached, for conditions without a notification. Nothing else in this package
-// polls. until returns the error of ctx if ctx ends first.
-func until(ctx context.Context, reached func() bool) error {
-	const pause = 10 * time.Millisecond
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for !reached() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+// until polls reached, for conditions without a notification.
+func until(ctx context.Context, what string, reached func() bool) error {
+	return testkit.UntilEvery(ctx, 10*time.Millisecond, what, func() (string, bool) { return "", reached() })
 }
 
 // words collects log lines.

@@ -151,26 +151,3 @@ func TestRun(t *testing.T) {
 		t.Log(out.String())
 	}
 }
-
-func TestSeedChoosesMutants(t *testing.T) {
-	b := &bench{files: []string{"testdata/sample/sample.go"}}
-	lines := func(seed uint64) (lines []int) {
-		all, err := candidates(b, config{seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range all {
-			lines = append(lines, m.from)
-		}
-		return lines
-	}
-	if !slices.Equal(lines(1), lines(1)) {
-		t.Error("the same seed gives another order")
-	}
-	if slices.Equal(lines(1), lines(2)) {
-		t.Error("another seed gives the same order")
-	}
-	if _, err := candidates(b, config{files: []string{"no*.go"}}); err == nil {
-		t.Error("a pattern that matches no file is no error")
-	}
-}

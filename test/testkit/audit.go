@@ -22,7 +22,10 @@ type AuditEvent struct {
 	URI       string    `json:"requestURI"`
 	UserAgent string    `json:"userAgent"`
 	Received  time.Time `json:"requestReceivedTimestamp"`
-	Object    struct {
+	User      struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	Object struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 		Namespace   string `json:"namespace"`

@@ -103,6 +103,17 @@ func UntilEvery(ctx context.Context, pause time.Duration, what string, check fun
 	}
 }
 
+// Pause waits for d, or until ctx ends. Pause is for what is itself a matter of time, such as the
+// duration of a fault.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Eventually is Until for a test, with a limit as in WithPatience.
 func Eventually(t testing.TB, limit time.Duration, what string, check func() (state string, ok bool)) {
 	t.Helper()

@@ -51,21 +51,6 @@ func TestLimitFollowsTheMachine(t *testing.T) {
 	}
 }
 
-func TestShareOfAProcessor(t *testing.T) {
-	if got := share(); got <= 0 || got > 1 {
-		t.Errorf("a thread gets %g of a processor", got)
-	}
-}
-
-func TestMeterEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	m := meter{now: time.Now, share: share}
-	if _, over := m.spend(ctx, time.Hour, nil); over {
-		t.Error("the limit was spent at once")
-	}
-}
-
 func TestUntilSaysWhatItSawLast(t *testing.T) {
 	ctx, cancel := WithPatience(t.Context(), time.Millisecond)
 	defer cancel()

@@ -26,10 +26,9 @@ type Request struct {
 type Reply struct {
 	Error string `json:"error,omitempty"`
 
-	Address  string        `json:"address,omitempty"` // of Serve, host:port
-	Count    int           `json:"count,omitempty"`
-	Took     time.Duration `json:"took,omitempty"`
-	P50, P99 time.Duration `json:",omitempty"`
+	Address string        `json:"address,omitempty"` // of Serve, host:port
+	Took    time.Duration `json:"took,omitempty"`    // of Store and Create
+	P50     time.Duration `json:"p50,omitempty"`     // of Publish
 }
 
 // Run answers the requests from in until in ends.

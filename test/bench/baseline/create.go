@@ -14,7 +14,7 @@ import (
 )
 
 // A Create creates the Jobs of tasks with client-go, one request for each Job. The reply
-// contains how many Jobs there are and how long their creation took.
+// contains how long their creation took.
 type Create struct {
 	Kubeconfig string    `json:"kubeconfig"`
 	Namespace  string    `json:"namespace"`
@@ -46,7 +46,7 @@ func (c *Create) run(ctx context.Context) (Reply, error) {
 	if err := g.Wait(); err != nil {
 		return Reply{}, fmt.Errorf("create a job: %w", err)
 	}
-	return Reply{Count: c.Count, Took: time.Since(began)}, nil
+	return Reply{Took: time.Since(began)}, nil
 }
 
 // record returns the record that the log would have of task i.

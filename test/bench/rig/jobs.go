@@ -20,7 +20,6 @@ type Change int
 const (
 	Created Change = iota
 	Completed
-	Deleted
 )
 
 // WatchJobs calls each for every step of every Job of a namespace until ctx ends. All calls
@@ -47,7 +46,6 @@ func (p *Place) WatchJobs(ctx context.Context, namespace string, each func(name 
 			each(job.Name, Created)
 		case e.Type == watch.Deleted:
 			delete(completed, job.Name)
-			each(job.Name, Deleted)
 		case isComplete(job) && !completed[job.Name]:
 			completed[job.Name] = true
 			each(job.Name, Completed)

@@ -34,7 +34,6 @@ type Place struct {
 
 	mu     sync.Mutex
 	paused int // process id of the API server while it is paused, else 0
-	count  int // number of namespaces created
 }
 
 // layout is the description of a cluster of deploy/local in its cluster.json.
@@ -84,9 +83,6 @@ func (p *Place) Close() { p.Resume() }
 
 // Namespace creates a namespace for the bench.
 func (p *Place) Namespace(ctx context.Context, what string) (string, error) {
-	p.mu.Lock()
-	p.count++
-	p.mu.Unlock()
 	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-" + what + "-"}}
 	made, err := p.CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
 	if err != nil {

@@ -31,19 +31,3 @@ func TestMemoryIsReadFromWhatGoSays(t *testing.T) {
 		t.Errorf("the log has %q, %v; want %q", kept, err, want)
 	}
 }
-
-func TestOwnProcessIsMeasured(t *testing.T) {
-	for CPU(os.Getpid()) == 0 { // /proc counts hundredths of a second
-		_ = DirSize("/proc/self/fd")
-	}
-	if RSS(os.Getpid()) < 1<<20 {
-		t.Errorf("this program has %d bytes of memory", RSS(os.Getpid()))
-	}
-}
-
-func TestPrefixedRangeEndsBehindThePrefix(t *testing.T) {
-	r := prefixed("/registry/jobs/a/")
-	if string(r.Key) != "/registry/jobs/a/" || string(r.End) != "/registry/jobs/a0" {
-		t.Errorf("the range is %q to %q", r.Key, r.End)
-	}
-}

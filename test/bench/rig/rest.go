@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/test/bench/baseline"
+	"k8s-cli/test/testkit"
 )
 
 const (
@@ -29,10 +30,8 @@ func (p *Place) Rest(ctx context.Context) error {
 	defer cancel()
 	for busy := restSlice; busy.Seconds() > restShare*restSlice.Seconds(); {
 		before := CPU(pid)
-		select {
-		case <-time.After(restSlice):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := testkit.Pause(ctx, restSlice); err != nil {
+			return err
 		}
 		busy = CPU(pid) - before
 	}

@@ -5,6 +5,7 @@ package bugs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s-cli/test/faults/check"
@@ -41,10 +42,8 @@ func (b Bug) Apply(file, text string) (string, error) {
 
 // Files returns the files that the bug changes, without duplicates.
 func (b Bug) Files() (files []string) {
-	seen := map[string]bool{}
 	for _, e := range b.Edits {
-		if !seen[e.File] {
-			seen[e.File] = true
+		if !slices.Contains(files, e.File) {
 			files = append(files, e.File)
 		}
 	}
@@ -69,35 +68,6 @@ var All = []Bug{
 		}},
 
 		Scenario: "deposed", Rounds: 1, Rules: []check.Rule{check.Deleted, check.Outcome, check.Twice},
-	},
-	{
-		Name:  "folded-twice",
-		About: "the fold applies a repeated entry twice; a writer repeats an entry without an acknowledgement",
-		Edits: []Edit{{"pkg/cache/state/state.go", "	case e.Number == w.number:\n		return FoldResult{Results: w.results}\n", "	case e.Number == w.number:\n		again, _ := s.apply(e.Commands, e.Traces)\n		return again\n"}},
-
-		Scenario: "repeats", Rules: []check.Rule{check.Doubled, check.Phantom},
-	},
-	{
-		Name:  "blind-follower",
-		About: "a follower does not detect that its log was purged or replaced",
-		Edits: []Edit{
-			{"pkg/queue/follower_bootstrap.go", "	if !same {\n", "	if false && !same {\n"},
-			{"pkg/queue/follower.go", "	return !s.known || info.Created.Equal(s.created) && continues(info.State, s.folded)\n", "	return true\n"},
-			{"pkg/queue/follower.go", "	if e.StartsLog && e.Log != f.id() {", "	if false && e.StartsLog {"},
-			{"pkg/queue/decode_entry.go", "seq != before+1 {", "seq != before+1 && false {"},
-		},
-
-		Scenario: "relog", Rounds: 1, Rules: []check.Rule{check.Diverged},
-	},
-	{
-		Name:  "deletes-strangers",
-		About: "the server deletes Jobs without a record instead of adopting them",
-		Edits: []Edit{{
-			"pkg/submit/tasks.go", "		return 0, c.adopt(ctx, v, seen)\n",
-			"		for _, j := range v.Strays {\n			_ = c.deleteJob(ctx, j.Name, j.UID)\n		}\n		return 0, nil\n",
-		}},
-
-		Scenario: "lostlog", Rounds: 1, Rules: []check.Rule{check.Deleted},
 	},
 	{
 		Name:  "successor-by-ended",
@@ -148,17 +118,6 @@ var All = []Bug{
 		Scenario: "kills", Rounds: 2, Tasks: 200, Rules: []check.Rule{check.Changed, check.Diverged},
 	},
 	{
-		Name:  "name-for-uid",
-		About: "the controller deletes a Job by name, without the UID precondition",
-		Edits: []Edit{
-			{"pkg/submit/tasks.go", "apierrors.IsNotFound(err) || err == nil && string(live.UID) != v.UIDs[rank]:", "apierrors.IsNotFound(err) || err == nil && live.Name != name:"},
-			{"pkg/submit/mutations.go", "		Preconditions:     metav1.NewUIDPreconditions(uid),\n", ""},
-			{"pkg/submit/mutations.go", "func deleteOptions(uid string)", "func deleteOptions(string)"},
-		},
-
-		Scenario: "stranger", Rules: []check.Rule{check.Foreign, check.Unfinished},
-	},
-	{
 		Name:  "info-without-leader",
 		About: "a pod accepts the end of the log from a former leader of the stream, or from replicas without a leader",
 		Edits: []Edit{
@@ -200,15 +159,6 @@ var All = []Bug{
 		},
 
 		Scenario: "partition", Rounds: 2, Tasks: 300, Rules: []check.Rule{check.Late, check.Denied},
-	},
-	{
-		Name:  "flag-lowers-replicas",
-		About: "a server without --nats-replicas reduces the replicas of existing streams to one",
-		Edits: []Edit{
-			{"pkg/queue/stream_settings.go", "	c.WarnDifferent(has, want)\n	return stream, nil", "	has.Replicas = want.Replicas\n	return js.UpdateStream(ctx, has)"},
-		},
-
-		Scenario: "flags", Rounds: 1, Rules: []check.Rule{check.Replicas},
 	},
 	{
 		Name:  "not-found-is-gone",

@@ -44,14 +44,14 @@ func (x *index) stopped(id string) (first time.Duration, ok bool) {
 
 // posthumous: no Job is created long after the stop of its task was acknowledged.
 func posthumous(x *index) {
-	if x.Held || x.LostLog {
+	if x.Held {
 		return
 	}
 	all := x.lives()
 	created := x.creations(all)
 	for _, l := range all {
 		stop, ok := x.stopped(l.ID)
-		if ok && created[l.UID] > stop+grace+slack && !x.Meddled[l.ID] {
+		if ok && created[l.UID] > stop+grace+slack {
 			x.report(Posthumous, l.ID, "stopped at %s, and its Job %s (%s) was created at %s", at(stop), l.Name, l.UID, at(created[l.UID]))
 		}
 	}
@@ -82,9 +82,6 @@ func crowded(x *index) {
 // started: a server that became ready has all tasks that were accepted before it was
 // started.
 func started(x *index) {
-	if x.LostLog {
-		return
-	}
 	for i := range x.Ops {
 		o := &x.Ops[i]
 		if o.Start == 0 || !o.OK() {
@@ -108,22 +105,10 @@ func started(x *index) {
 
 // covered: whenever the log was compacted, a snapshot covers all removed entries.
 func covered(x *index) {
-	if x.LostLog {
-		return // the scenario purged the log
-	}
 	for _, s := range x.Snapshots {
 		if s.First > 1 && !slices.ContainsFunc(s.Seqs, func(seq uint64) bool { return seq+1 >= s.First }) {
 			x.report(Uncovered, "", "at %s the log begins with entry %d, and the snapshots end with %v", at(s.At), s.First, s.Seqs)
 			return
-		}
-	}
-}
-
-// replicas: every stream has its original number of replicas.
-func replicas(x *index) {
-	for _, s := range x.Streams {
-		if x.Replicas > 0 && s.Replicas != x.Replicas {
-			x.report(Replicas, s.Name, "stream %s has %d copies, want %d", s.Name, s.Replicas, x.Replicas)
 		}
 	}
 }

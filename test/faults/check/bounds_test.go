@@ -171,13 +171,10 @@ func TestBounds(t *testing.T) {
 			h.Snapshots = []history.Snapshots{{First: 1, Last: 5}, {First: 5, Last: 9, Seqs: []uint64{2, 5}}}
 		}, nil},
 		{"no snapshot is left of a log that was cut", Config{}, func(h *H) { h.Snapshots = []history.Snapshots{{First: 5, Last: 9}} }, []Rule{Uncovered}},
-		{"the scenario purged the log", Config{LostLog: true}, func(h *H) { h.Snapshots = []history.Snapshots{{First: 5, Last: 9}} }, nil},
 		{"the snapshots end before the log begins", Config{}, func(h *H) {
 			h.Snapshots = []history.Snapshots{{First: 5, Last: 9, Seqs: []uint64{2, 3}}}
 		}, []Rule{Uncovered}},
 
-		{"all streams have their copies", Config{Replicas: 3}, func(h *H) { h.Streams = []history.Stream{{Name: "LOG", Replicas: 3}} }, nil},
-		{"the log lost its copies", Config{Replicas: 3}, func(h *H) { h.Streams = []history.Stream{{Name: "LOG", Replicas: 1}} }, []Rule{Replicas}},
 		{"entries that were cut before they were read prove nothing", Config{}, func(h *H) {
 			h.Entries = []history.Entry{h.Entries[0], {Seq: 7, Log: "l", Cut: true}}
 		}, nil},

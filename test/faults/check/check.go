@@ -5,6 +5,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,7 +31,6 @@ const (
 	Remains    Rule = "remains"    // a task that is over has a Job that is still running
 	Orphan     Rule = "orphan"     // an object without a record, or a pod without a Job
 	Deleted    Rule = "deleted"    // an object was deleted although no client requested the deletion
-	Foreign    Rule = "foreign"    // a foreign object was deleted
 	Unfinished Rule = "unfinished" // a task or volume was not at rest at the end
 	Outcome    Rule = "outcome"    // a task failed without a reason to fail
 	Early      Rule = "early"      // a Job was created before a claim that it mounts
@@ -43,7 +43,6 @@ const (
 	Crowded    Rule = "crowded"    // more Jobs existed than --max-active-jobs allows
 	Incomplete Rule = "incomplete" // a server was ready without a task that was accepted before the server was started
 	Uncovered  Rule = "uncovered"  // the log was compacted, but no snapshot covers the removed entries
-	Replicas   Rule = "replicas"   // the number of replicas of a stream changed
 	Cutoff     Rule = "cutoff"     // the majority side of a partition did not continue in time
 	Event      Rule = "event"      // an event is missing, doubled, out of order or wrong
 	Unordered  Rule = "unordered"  // a task got a Job before a task completed that it comes after, or did not end with that task
@@ -65,14 +64,10 @@ func (v Violation) String() string {
 
 // A Config says what a scenario itself did to the system.
 type Config struct {
-	LostLog bool            // the scenario removed the log: afterwards only the objects of the cluster are known
-	Meddled map[string]bool // ids of tasks whose Jobs the scenario deleted
-	Foreign map[string]bool // UIDs of foreign objects that the scenario created
-	Steady  bool            // every server was always available, so every request needs an answer
-	Away    []Span          // when the API server was away and all servers had noticed
+	Steady bool   // every server was always available, so every request needs an answer
+	Away   []Span // when the API server was away and all servers had noticed
 
 	MaxJobs    int         // --max-active-jobs; 0 disables the rule
-	Replicas   int         // of every stream; 0 disables the rule
 	Held       bool        // the scenario delayed creations on their way to the API server for long
 	Partitions []Partition // of the network
 }
@@ -97,7 +92,7 @@ func Check(h *history.History, c Config) []Violation {
 	x := newIndex(h, c)
 	for _, rule := range []func(*index){
 		complete, existence, keys, visibility, order, stops, isolation, answers, service, jobs, deletions, leftovers, mounts, agreement, entries, events,
-		late, posthumous, crowded, started, covered, replicas, cutoffs, dependencies,
+		late, posthumous, crowded, started, covered, cutoffs, dependencies,
 	} {
 		rule(x)
 	}
@@ -214,10 +209,5 @@ func (x *index) mayBeStopped(id, user string, before func(*history.Op) bool) boo
 
 // sorted returns the keys of a map in order, so that the same history gives the same report.
 func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(m))
 }

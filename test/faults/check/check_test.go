@@ -241,32 +241,10 @@ func TestCheck(t *testing.T) {
 			h := good()
 			tt.change(h)
 			found := Check(h, Config{})
-			var got []Rule
-			for _, v := range found {
-				if !slices.Contains(got, v.Rule) {
-					got = append(got, v.Rule)
-				}
-			}
-			if !slices.Equal(got, tt.want) {
+			if got := rules(found); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v:\n%v", got, tt.want, found)
 			}
 		})
-	}
-}
-
-func TestActionsOfScenariosAreNoViolations(t *testing.T) {
-	h := good()
-	rest(h, task("failed"))
-	h.Ops = append(h.Ops[:1], h.Ops[3:]...)
-	h.Objects = append(h.Objects[:1], job("DELETED", "u1", "t1", 30, 3))
-	h.Left = []history.Left{{Kind: "Job", Name: "t-1-t1", UID: "f"}}
-	c := Config{Meddled: map[string]bool{"t1": true}, Foreign: map[string]bool{"f": true}}
-	if found := Check(h, c); len(found) > 0 {
-		t.Errorf("found %v", found)
-	}
-	h.Objects = append(h.Objects, history.Object{Type: "DELETED", Kind: "Job", Name: "t-1-t1", UID: "f"})
-	if found := Check(h, c); len(found) != 1 || found[0].Rule != Foreign {
-		t.Errorf("a foreign Job was deleted: found %v", found)
 	}
 }
 
@@ -282,17 +260,6 @@ func TestReadsWhileTheAPIServerIsAway(t *testing.T) {
 		if len(found) != tt.want || tt.want > 0 && found[0].Rule != Unserved {
 			t.Errorf("X-Stale %q: found %v", tt.stale, found)
 		}
-	}
-}
-
-func TestCount(t *testing.T) {
-	h := good()
-	h.Ops[1].Pair = true
-	h.Ops = append(h.Ops, op(6, history.Op{Kind: history.List, Code: 503}), op(6, history.Op{Kind: history.List}))
-	got := Count(h)
-	want := Figures{Tasks: 1, Operations: 8, Refused: 1, Unanswered: 1, Pairs: 1, Half: time.Second / 2, Worst: time.Second / 2}
-	if got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -74,7 +74,7 @@ func jobs(x *index) {
 		if owner, known := x.owners[l.ID]; known && owner != l.User {
 			x.report(Crossed, l.ID, "its Job %s is of %q", l.Name, l.User)
 		}
-		if b == nil || x.Meddled[l.ID] {
+		if b == nil {
 			continue
 		}
 		stopped := x.mayBeStopped(l.ID, x.ownerOf(l), func(o *history.Op) bool { return o.Begin < l.At })
@@ -127,9 +127,7 @@ func deletions(x *index) {
 		}
 		before := func(op *history.Op) bool { return op.Begin < o.At }
 		switch {
-		case x.Foreign[o.UID]:
-			x.report(Foreign, o.Name, "%s was deleted by %s", o.Kind, x.who(o.UID))
-		case !o.Ours || x.Meddled[o.ID]:
+		case !o.Ours:
 		case full && ended[o.UID]: // evicted for other tasks
 		case o.Kind == "Claim" && !slices.ContainsFunc(x.deleting[o.ID], before):
 			x.report(Deleted, o.ID, "claim %s was deleted by %s at %s", o.Name, x.who(o.UID), at(o.At))
@@ -175,7 +173,7 @@ func leftovers(x *index) {
 	for _, l := range x.Left {
 		s, known := x.final[l.ID]
 		switch {
-		case l.Going || x.Foreign[l.UID]:
+		case l.Going:
 		case l.Kind == "Job" && !known:
 			x.report(Orphan, l.ID, "Job %s has no task", l.Name)
 		case l.Kind == "Job" && s.Phase == "stopped":

@@ -32,9 +32,6 @@ type request struct {
 // was stored in between. After an answer that says that nothing was stored, the command is
 // never stored.
 func late(x *index) {
-	if x.LostLog {
-		return // commands that were accepted before may be lost and requested again
-	}
 	requests, denied := x.requests()
 	numbers := map[string]uint64{} // the number of the last entry, by writer
 	var others recent

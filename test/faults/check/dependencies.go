@@ -34,7 +34,7 @@ func (x *index) lacksPredecessor(id string) bool {
 // dependencies: a task gets a Job only after the Jobs of all its predecessors are complete, and
 // a task whose predecessor did not complete does not complete either.
 func dependencies(x *index) {
-	if x.LostLog || !slices.ContainsFunc(x.Ops, func(o history.Op) bool { return len(o.After) > 0 }) {
+	if !slices.ContainsFunc(x.Ops, func(o history.Op) bool { return len(o.After) > 0 }) {
 		return
 	}
 	byID := map[string]*life{} // tasks with predecessors have one node

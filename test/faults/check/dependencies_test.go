@@ -1,7 +1,7 @@
 package check
 
 import (
-	"reflect"
+	"slices"
 	"testing"
 
 	"k8s-cli/test/faults/history"
@@ -36,11 +36,7 @@ func TestDependencies(t *testing.T) {
 			x := newIndex(tt.h, Config{})
 			dependencies(x)
 			agreement(x)
-			var got []Rule
-			for _, v := range x.found {
-				got = append(got, v.Rule)
-			}
-			if !reflect.DeepEqual(got, tt.want) {
+			if got := rules(x.found); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", x.found, tt.want)
 			}
 		})

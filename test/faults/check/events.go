@@ -11,8 +11,8 @@ import (
 // events of a task describe the life of the task: the task begins pending, moves forward,
 // ends once in its final phase, and has no later events.
 func events(x *index) {
-	if x.LostLog || len(x.Events) == 0 {
-		return // the ids start again with a new log
+	if len(x.Events) == 0 {
+		return
 	}
 	heard := map[string][]history.Event{}
 	for _, e := range x.Events {
@@ -113,14 +113,4 @@ func content(e history.Event) history.Event {
 
 func told(e history.Event) string {
 	return fmt.Sprintf("%d.%d (%s %s %s)", e.Seq, e.N, e.Kind, e.ID, e.Phase)
-}
-
-// Changes returns the number of phase events.
-func Changes(h *history.History) (n int) {
-	for _, e := range h.Events {
-		if e.Ear == history.StoredEar && e.Type == "phase" {
-			n++
-		}
-	}
-	return n
 }

@@ -69,7 +69,7 @@ func visibility(x *index) {
 
 // mustSee checks a status request for an object that the same user created.
 func (x *index) mustSee(o, first *history.Op) {
-	if first == nil || o.Code != 404 || o.User != first.User || first.End > o.Begin || strings.HasPrefix(o.Stale, "log") || x.LostLog {
+	if first == nil || o.Code != 404 || o.User != first.User || first.End > o.Begin || strings.HasPrefix(o.Stale, "log") {
 		return
 	}
 	if slices.ContainsFunc(x.deleting[o.ID], func(d *history.Op) bool { return d.Begin < o.End }) {
@@ -90,7 +90,7 @@ func (x *index) mustMiss(o *history.Op) {
 // mustListVolumes checks a list of volumes: it contains the volumes that the user created,
 // and not those that the user deleted.
 func (x *index) mustListVolumes(o *history.Op, created []*history.Op) {
-	if !o.Current() || o.Last || x.LostLog {
+	if !o.Current() || o.Last {
 		return
 	}
 	has := byID(o.Seen)
@@ -109,7 +109,7 @@ func (x *index) mustListVolumes(o *history.Op, created []*history.Op) {
 }
 
 func (x *index) mustList(o, first *history.Op) {
-	if !o.Current() || first.End > o.Begin || x.LostLog {
+	if !o.Current() || first.End > o.Begin {
 		return
 	}
 	if !slices.ContainsFunc(o.Seen, func(s history.Seen) bool { return s.ID == first.Got }) {
@@ -126,7 +126,7 @@ func order(x *index) {
 		reads := all[id]
 		created := reads[0].seen.Created
 		for _, r := range reads {
-			if r.seen.Created != created && !x.LostLog {
+			if r.seen.Created != created {
 				x.report(Changed, id, "created at %s, and on %s at %s created at %s", created, r.Pod, at(r.Begin), r.seen.Created)
 				break
 			}
@@ -161,10 +161,10 @@ func (x *index) forwards(id string, begun []read) {
 			}
 		}
 		switch {
-		case final != "" && r.seen.Phase != final && !x.LostLog:
+		case final != "" && r.seen.Phase != final:
 			x.report(Backward, id, "%s, and later %s on %s at %s", final, r.seen.Phase, r.Pod, at(r.Begin))
 			return
-		case rank(r.seen.Phase) < furthest[r.Pod] && r.Stale == "" && !x.LostLog:
+		case rank(r.seen.Phase) < furthest[r.Pod] && r.Stale == "":
 			x.report(Backward, id, "%s on %s at %s, which had said more before", r.seen.Phase, r.Pod, at(r.Begin))
 			return
 		}
@@ -180,7 +180,7 @@ func stops(x *index) {
 		stopped, ok := x.stopped(id)
 		for _, r := range all[id] {
 			switch {
-			case ok && stopped < r.Begin && !over(r.seen.Phase) && !x.LostLog:
+			case ok && stopped < r.Begin && !over(r.seen.Phase):
 				x.report(Invisible, id, "stopped at %s, and %s on %s at %s", at(stopped), r.seen.Phase, r.Pod, at(r.Begin))
 			case r.seen.Phase == "stopped" && user != "" && !x.mayBeStopped(id, user, func(o *history.Op) bool { return o.Begin < r.End }):
 				x.report(Premature, id, "stopped on %s at %s, and nobody had asked for it", r.Pod, at(r.Begin))
@@ -233,7 +233,7 @@ func answers(x *index) {
 		case o.OK() && o.Err == "":
 		case o.Code == 503 && o.Retry:
 		case o.Code == 0 && !x.Steady:
-		case o.Code == 404 && o.ID != "" && (!known || owner != o.User || x.LostLog || len(x.deleting[o.ID]) > 0):
+		case o.Code == 404 && o.ID != "" && (!known || owner != o.User || len(x.deleting[o.ID]) > 0):
 		case o.Code == 409 && o.Kind == history.Delete && owner == o.User: // tasks use the volume
 		case o.Code == 404 && (o.Kind == history.Status || o.Kind == history.Volume): // visibility checks these answers
 		default:

@@ -12,7 +12,7 @@ func existence(x *index) {
 	for _, pod := range sorted(x.last) {
 		tasks := x.last[pod]
 		for _, id := range sorted(x.accepted) {
-			if _, ok := tasks[id]; !ok && !x.LostLog {
+			if _, ok := tasks[id]; !ok {
 				x.report(Lost, id, "task %s of %q was accepted by %s, %s does not have it", x.accepted[id].Name, x.owners[id], x.accepted[id].Pod, pod)
 			}
 		}
@@ -21,8 +21,7 @@ func existence(x *index) {
 	for _, pod := range sorted(x.lastVols) {
 		volumes := x.lastVols[pod]
 		for _, id := range sorted(x.volumes) {
-			_, ok := volumes[id]
-			if !ok && len(x.deleting[id]) == 0 && !x.LostLog {
+			if _, ok := volumes[id]; !ok && len(x.deleting[id]) == 0 {
 				x.report(Lost, id, "volume %s was accepted by %s, %s does not have it", x.volumes[id].Name, x.volumes[id].Pod, pod)
 			}
 		}
@@ -80,7 +79,7 @@ func agreement(x *index) {
 		switch s := x.final[id]; {
 		case !over(s.Phase):
 			x.report(Unfinished, id, "%s of %q is still %s (%s)", s.Name, s.User, s.Phase, s.Reason)
-		case s.Phase == "failed" && !x.Meddled[id] && !x.lacksPredecessor(id):
+		case s.Phase == "failed" && !x.lacksPredecessor(id):
 			x.report(Outcome, id, "%s of %q failed: %s", s.Name, s.User, s.Reason)
 		}
 	}
@@ -138,7 +137,7 @@ func entries(x *index) {
 			}
 		}
 	}
-	if x.LostLog || !x.whole() {
+	if !x.whole() {
 		return
 	}
 	for _, id := range sorted(x.accepted) {

@@ -50,7 +50,6 @@ type Op struct {
 	Whole bool   `json:"whole,omitempty"` // the list was neither filtered nor truncated
 	Wide  bool   `json:"wide,omitempty"`  // the list was of all users
 	Last  bool   `json:"last,omitempty"`  // sent when the system was at rest
-	Pair  bool   `json:"pair,omitempty"`  // read on another server what this client has just written
 
 	// Start is set on the first list of a server that has just become ready. Start is the
 	// time when the server was started.
@@ -99,14 +98,12 @@ type Object struct {
 // An Audit is a successful request in the audit log that created or deleted a Job or a
 // claim.
 type Audit struct {
-	Verb     string    `json:"verb"`
-	Resource string    `json:"resource"`
-	Name     string    `json:"name"`
-	UID      string    `json:"uid,omitempty"` // of the deleted object
-	Agent    string    `json:"agent"`
-	Received time.Time `json:"received"`
-
-	At time.Duration `json:"at"` // the time by the history's clock
+	Verb     string        `json:"verb"`
+	Resource string        `json:"resource"`
+	Name     string        `json:"name"`
+	UID      string        `json:"uid,omitempty"` // of the deleted object
+	Agent    string        `json:"agent"`
+	At       time.Duration `json:"at"` // the time by the history's clock
 }
 
 // A Left is an object that existed in the cluster when the system was at rest.
@@ -140,12 +137,6 @@ type Command struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
 	User string `json:"user,omitempty"`
-}
-
-// A Stream is a stream of NATS at rest.
-type Stream struct {
-	Name     string `json:"name"`
-	Replicas int    `json:"replicas"`
 }
 
 // Snapshots are the snapshots at one time: the first and last entry of the log, and the
@@ -192,6 +183,5 @@ type History struct {
 	Entries []Entry
 	Events  []Event
 
-	Streams   []Stream
 	Snapshots []Snapshots
 }

@@ -59,9 +59,6 @@ func (r *Recorder) Entry(e Entry) { record(r, "entries", &r.history.Entries, e) 
 // Event records an event that a listener received.
 func (r *Recorder) Event(e Event) { record(r, "events", &r.history.Events, e) }
 
-// Stream records a stream of NATS at rest.
-func (r *Recorder) Stream(s Stream) { record(r, "streams", &r.history.Streams, s) }
-
 // Snapshots records the snapshots at one time.
 func (r *Recorder) Snapshots(s Snapshots) { record(r, "snapshots", &r.history.Snapshots, s) }
 
@@ -108,32 +105,4 @@ func (r *Recorder) file(name string) (*file, error) {
 	f.encoder = json.NewEncoder(f.buffer)
 	r.files[name] = f
 	return f, nil
-}
-
-// Read reads a history from the files in dir.
-func Read(dir string) (*History, error) {
-	var h History
-	err := errors.Join(read(dir, "operations", &h.Ops), read(dir, "objects", &h.Objects), read(dir, "audit", &h.Audits),
-		read(dir, "left", &h.Left), read(dir, "entries", &h.Entries),
-		read(dir, "events", &h.Events), read(dir, "streams", &h.Streams), read(dir, "snapshots", &h.Snapshots))
-	return &h, err
-}
-
-func read[T any](dir, name string, all *[]T) error {
-	f, err := os.Open(filepath.Join(dir, name+".jsonl"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read the history: %w", err)
-	}
-	defer f.Close()
-	for decoder := json.NewDecoder(bufio.NewReader(f)); decoder.More(); {
-		var one T
-		if err := decoder.Decode(&one); err != nil {
-			return fmt.Errorf("read the history: %s: %w", f.Name(), err)
-		}
-		*all = append(*all, one)
-	}
-	return nil
 }

@@ -30,8 +30,6 @@ type Client struct {
 	User     string
 	Recorder *history.Recorder
 	HTTP     *http.Client
-
-	pair bool // the next operation reads what this client has just written
 }
 
 // NewHTTP returns the HTTP client that all clients share. NewHTTP sets the connections and
@@ -111,21 +109,6 @@ func (c *Client) Status(ctx context.Context, at Target, id string) history.Op {
 	return c.ask(ctx, at, op, http.MethodGet, "/tasks/"+id, nil, reading(func(a task.Status, op *history.Op) {
 		op.Got, op.Seen = a.ID, []history.Seen{seen(a)}
 	}))
-}
-
-// Reason returns the reason of a task's status. Reason does not record the request.
-func (c *Client) Reason(ctx context.Context, at Target, id string) (reason string, err error) {
-	op := history.Op{Kind: history.Status, ID: id}
-	c.send(context.WithoutCancel(ctx), at, &op, http.MethodGet, "/tasks/"+id, nil, func(body []byte, _ *history.Op) error {
-		var a task.Status
-		err := json.Unmarshal(body, &a)
-		reason = a.Metadata.Reason
-		return err
-	})
-	if !op.OK() || op.Stale != "" {
-		return "", fmt.Errorf("status of task %s: %d %s, stale %q", id, op.Code, op.Err, op.Stale)
-	}
-	return reason, nil
 }
 
 // A Narrow filters a list. The zero Narrow is the complete list of the user.
@@ -232,7 +215,7 @@ func (c *Client) ask(ctx context.Context, at Target, op history.Op, method, path
 		op.Err = ctx.Err().Error()
 		return op
 	}
-	op.Client, op.User, op.Pod, op.Pair = c.Number, c.User, at.Name, c.pair
+	op.Client, op.User, op.Pod = c.Number, c.User, at.Name
 	op.Begin = c.Recorder.Now()
 	c.send(context.WithoutCancel(ctx), at, &op, method, path, body, decode)
 	op.End = c.Recorder.Now()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/test/faults/history"
+	"k8s-cli/test/testkit"
 )
 
 // A Load is many concurrent clients.
@@ -218,9 +219,6 @@ func persist(ctx context.Context, target func() Target, ask func(Target) history
 		if !op.Doubtful() || ctx.Err() != nil {
 			return op, op.OK()
 		}
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
-		}
+		_ = testkit.Pause(ctx, retryPause) // one more attempt follows the end of ctx
 	}
 }

@@ -93,20 +93,8 @@ func (a *Actor) Hand(ctx context.Context, t task.Spec, endless bool) (id string,
 	return op.Got, true
 }
 
-// SubmitOnly submits a task until it is accepted, without reading it.
-func SubmitOnly(ctx context.Context, a *Actor) (id string, ok bool) {
-	t := quick(a.load.name("s"))
-	op, ok := a.Persist(ctx, func(at Target) history.Op { return a.Submit(ctx, at, t, "k-"+t.Name) })
-	if ok {
-		a.load.note(Task{op.Got, a.User, t.Name, t.Run, false})
-	}
-	return op.Got, ok
-}
-
 // readBack reads on another server, if there is one, what was written.
 func (a *Actor) readBack(ctx context.Context, op history.Op, name string) {
-	a.pair = true
-	defer func() { a.pair = false }()
 	if a.Rand.IntN(4) == 0 && name != "" {
 		a.List(ctx, a.Other(op.Pod), Narrow{Name: name})
 		return
@@ -290,11 +278,6 @@ func (a *Actor) together(ctx context.Context, items []Item) {
 		id := ops[a.Rand.IntN(len(ops))].Got
 		a.Persist(ctx, func(at Target) history.Op { return a.Stop(ctx, at, id) })
 	}
-}
-
-// Copies is a turn in which one submission is sent many times concurrently.
-func Copies(ctx context.Context, a *Actor, copies int) {
-	a.Duplicate(ctx, quick(a.load.name("d")), copies)
 }
 
 // Once is a turn with a submission without an idempotency key, and so without a retry.

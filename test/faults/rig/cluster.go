@@ -196,7 +196,7 @@ func (c *Cluster) Audit() error {
 			return
 		}
 		c.recorder.Audit(history.Audit{
-			Verb: e.Verb, Resource: o.Resource, Name: o.Name, UID: e.Status.Details.UID, Agent: e.UserAgent, Received: e.Received, At: c.recorder.Since(e.Received),
+			Verb: e.Verb, Resource: o.Resource, Name: o.Name, UID: e.Status.Details.UID, Agent: e.UserAgent, At: c.recorder.Since(e.Received),
 		})
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -55,14 +54,6 @@ func (r *Rig) Entries(ctx context.Context) error {
 // RecordLog records the entries of the log and the events of the stream EVENTS.
 func RecordLog(ctx context.Context, js jetstream.JetStream, recorder *history.Recorder) error {
 	return errors.Join(newLogReader(recorder).rest(ctx, js), readEvents(ctx, js, recorder))
-}
-
-// LoseLog deletes the embedded log of a server that is not running.
-func (r *Rig) LoseLog(s *Server) error {
-	if err := os.RemoveAll(r.path(s.Name)); err != nil {
-		return fmt.Errorf("lose the log of %s: %w", s.Name, err)
-	}
-	return nil
 }
 
 // A logReader records the entries of the log. A logReader also records the events that a

@@ -193,35 +193,6 @@ func (r *Rig) LimitLog(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// ReplaceLog removes the log while the servers run: it purges the stream, or deletes the
-// stream and creates it again.
-func (r *Rig) ReplaceLog(ctx context.Context, purge bool) error {
-	js, disconnect, err := r.JetStream()
-	if err != nil {
-		return err
-	}
-	defer disconnect()
-	stream, err := js.Stream(ctx, logStream)
-	if err != nil {
-		return fmt.Errorf("replace the log: %w", err)
-	}
-	if purge {
-		if err := stream.Purge(ctx); err != nil {
-			return fmt.Errorf("purge the log: %w", err)
-		}
-		return nil
-	}
-	if err := js.DeleteStream(ctx, logStream); err != nil {
-		return fmt.Errorf("delete the log: %w", err)
-	}
-	return testkit.Until(ctx, "the log made anew", func() (string, bool) { // NATS may still be deleting the files of the stream
-		if _, err := js.CreateStream(ctx, stream.CachedInfo().Config); err != nil {
-			return err.Error(), false
-		}
-		return "", true
-	})
-}
-
 // LeadLog makes a node the leader of the log.
 func (r *Rig) LeadLog(ctx context.Context, node *Node) error {
 	js, disconnect, err := r.JetStream()

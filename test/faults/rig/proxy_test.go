@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net/http"
@@ -108,26 +107,5 @@ func TestProxyHolds(t *testing.T) {
 	lift()
 	if got := <-arrived; got != "POST /jobs body" {
 		t.Errorf("what arrived is %q", got)
-	}
-}
-
-func TestFrames(t *testing.T) {
-	text := "INFO {}\r\nPUB log _INBOX.1 5\r\nhello\r\nHMSG a 1 12 14\r\nNATS/1.0\r\n\r\nhi\r\nPING\r\n"
-	in := bufio.NewReader(strings.NewReader(text))
-	var raw strings.Builder
-	var subjects []string
-	for {
-		f, err := readFrame(in)
-		if err != nil {
-			break
-		}
-		raw.Write(f.raw)
-		subjects = append(subjects, f.verb+" "+f.subject)
-	}
-	if raw.String() != text {
-		t.Errorf("the frames make %q", raw.String())
-	}
-	if got := strings.Join(subjects, ","); got != "INFO ,PUB log,HMSG a,PING " {
-		t.Errorf("the frames are %q", got)
 	}
 }

@@ -20,11 +20,9 @@ type Config struct {
 	Kubeconfig string // of an administrator of the cluster
 	Server     string // path of the program
 	Servers    int
-	Nodes      int      // NATS nodes; 0 means NATS inside the only server
-	Flags      []string // additional flags of the servers
-	Wires      bool     // a Wire between each server and the only NATS node
-	Links      bool     // links between all NATS nodes, and between them and the servers
-	Tail       bool     // record the log as it grows, including entries that are removed later
+	Nodes      int  // NATS nodes; 0 means NATS inside the only server
+	MaxJobs    int  // --max-active-jobs; 0 means the default
+	Links      bool // links between all NATS nodes, and between them and the servers
 }
 
 // A Rig is all running parts.
@@ -37,8 +35,7 @@ type Rig struct {
 	config Config
 	ports  []int
 	links  []*testkit.Link
-	guests []*Server
-	tail   *tail // nil if only the rest of the log at the end is recorded
+	tail   *tail // records the log as it grows; nil for NATS inside the only server
 }
 
 // New starts all parts and returns when they are ready.
@@ -62,7 +59,7 @@ func (r *Rig) start(ctx context.Context) error {
 		}
 	}
 	for i := range r.config.Servers {
-		s, err := r.newServer(fmt.Sprintf("s%d", i), "--nats-replicas", fmt.Sprint(len(r.Nodes)))
+		s, err := r.newServer(fmt.Sprintf("s%d", i))
 		if err != nil {
 			return err
 		}
@@ -71,15 +68,14 @@ func (r *Rig) start(ctx context.Context) error {
 	if err := r.Servers[0].Start(ctx); err != nil { // creates the log
 		return err
 	}
-	if r.config.Tail {
+	if r.config.Nodes > 0 {
 		r.tail = r.follow()
 	}
 	return r.Each(r.Servers[1:], func(s *Server) error { return s.Start(ctx) })
 }
 
-// newServer returns a server that is not running yet. Without an external NATS, newServer
-// ignores natsFlags.
-func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
+// newServer returns a server that is not running yet.
+func (r *Rig) newServer(name string) (*Server, error) {
 	proxy, err := newProxy(r.Cluster.Config)
 	if err != nil {
 		return nil, err
@@ -96,40 +92,20 @@ func (r *Rig) newServer(name string, natsFlags ...string) (*Server, error) {
 	s := &Server{Name: name, URL: "http://" + listen, Proxy: proxy, program: r.config.Server, journal: j}
 	s.arguments = []string{"--listen", listen, "--kubeconfig", kubeconfig, "--namespace", r.Cluster.Namespace, "--start-timeout", "10s"}
 	if len(r.Nodes) > 0 {
-		url, err := r.natsURLOf(s)
-		if err != nil {
-			return nil, err
+		url := r.natsURL()
+		if r.config.Links {
+			if url, err = r.linkServer(s); err != nil {
+				return nil, err
+			}
 		}
-		s.arguments = append(append(s.arguments, "--nats-url", url), natsFlags...)
+		s.arguments = append(s.arguments, "--nats-url", url, "--nats-replicas", fmt.Sprint(len(r.Nodes)))
 	} else {
 		s.arguments = append(s.arguments, "--nats-listen", "off", "--data-dir", r.path(name))
 	}
-	s.arguments = append(s.arguments, r.config.Flags...)
+	if r.config.MaxJobs > 0 {
+		s.arguments = append(s.arguments, "--max-active-jobs", fmt.Sprint(r.config.MaxJobs))
+	}
 	return s, nil
-}
-
-// natsURLOf returns the URL at which a server reaches NATS.
-func (r *Rig) natsURLOf(s *Server) (url string, err error) {
-	switch {
-	case r.config.Links:
-		return r.linkServer(s)
-	case r.config.Wires:
-		if s.Wire, err = newWire(r.natsURL()); err != nil {
-			return "", err
-		}
-		return s.Wire.URL, nil
-	}
-	return r.natsURL(), nil
-}
-
-// ByHand returns a server without the flag for the number of replicas, as a user might start
-// it by hand. The server is not one of r.Servers.
-func (r *Rig) ByHand() (*Server, error) {
-	s, err := r.newServer(fmt.Sprintf("by-hand-%d", len(r.guests)))
-	if err == nil {
-		r.guests = append(r.guests, s)
-	}
-	return s, err
 }
 
 // Each calls do for several servers concurrently.
@@ -186,12 +162,9 @@ func (r *Rig) Trouble() (lines []string) {
 
 // Close stops all parts.
 func (r *Rig) Close() {
-	for _, s := range slices.Concat(r.Servers, r.guests) {
+	for _, s := range r.Servers {
 		s.Kill()
 		s.Proxy.Close()
-		if s.Wire != nil {
-			s.Wire.Close()
-		}
 	}
 	if r.tail != nil {
 		r.tail.end()

@@ -1,10 +1,8 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -18,7 +16,6 @@ type Server struct {
 	Name  string
 	URL   string
 	Proxy *Proxy          // between the server and the API server
-	Wire  *Wire           // between the server and NATS; nil without Config.Wires
 	Links []*testkit.Link // to each NATS node; nil without Config.Links
 
 	program   string
@@ -59,25 +56,6 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// Try starts the server and waits until it is ready or has exited.
-func (s *Server) Try(ctx context.Context) (ready bool, err error) {
-	ctx, cancel := testkit.WithPatience(ctx, time.Minute)
-	defer cancel()
-	p, err := s.launch()
-	if err != nil {
-		return false, err
-	}
-	err = testkit.Until(ctx, s.Name+" to be ready or over", func() (string, bool) {
-		if !p.Running() {
-			return "", true
-		}
-		health := s.Health(ctx)
-		ready = health.Ready
-		return fmt.Sprintf("%+v", health), ready
-	})
-	return ready, err
-}
-
 func (s *Server) launch() (*testkit.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,22 +65,6 @@ func (s *Server) launch() (*testkit.Process, error) {
 	}
 	s.process = p
 	return p, nil
-}
-
-// Become sets the program of the next start, which may be another release.
-func (s *Server) Become(program string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.program = program
-}
-
-// Said returns how often text occurs in the output of all runs of the server.
-func (s *Server) Said(text string) int {
-	all, err := os.ReadFile(s.journal.file.Name())
-	if err != nil {
-		return 0
-	}
-	return bytes.Count(all, []byte(text))
 }
 
 // Health returns the health of the server, and the zero Health if the server does not

@@ -19,47 +19,23 @@ const (
 	snapshotNames  = "$O.SNAPSHOTS.M."
 )
 
-// Stores records the number of replicas of each stream, and the snapshots.
-func (r *Rig) Stores(ctx context.Context) error {
+// Snapshots records and returns the current snapshots. Snapshots asks the leaders of both
+// streams, first the leader of the log: a snapshot that covers a later beginning of the log
+// also covers an earlier one.
+func (r *Rig) Snapshots(ctx context.Context, limit time.Duration) (found history.Snapshots, err error) {
 	js, disconnect, err := r.JetStream()
 	if err != nil {
-		return err
+		return found, err
 	}
 	defer disconnect()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	streams := js.ListStreams(ctx)
-	for info := range streams.Info() {
-		r.Recorder.Stream(history.Stream{Name: info.Config.Name, Replicas: info.Config.Replicas})
-	}
-	if err := streams.Err(); err != nil {
-		return fmt.Errorf("list the streams: %w", err)
-	}
-	_, err = r.snapshots(ctx, js)
-	return err
-}
-
-// Snapshots records and returns the current snapshots.
-func (r *Rig) Snapshots(ctx context.Context) (history.Snapshots, error) {
-	js, disconnect, err := r.JetStream()
-	if err != nil {
-		return history.Snapshots{}, err
-	}
-	defer disconnect()
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return r.snapshots(ctx, js)
-}
-
-// snapshots asks the leaders of both streams, first the leader of the log: a snapshot that
-// covers a later beginning of the log also covers an earlier one.
-func (r *Rig) snapshots(ctx context.Context, js jetstream.JetStream) (history.Snapshots, error) {
 	log, err := js.Stream(ctx, logStream)
 	if err != nil {
-		return history.Snapshots{}, fmt.Errorf("look at the log: %w", err)
+		return found, fmt.Errorf("look at the log: %w", err)
 	}
 	state := log.CachedInfo().State
-	found := history.Snapshots{First: state.FirstSeq, Last: state.LastSeq}
+	found.First, found.Last = state.FirstSeq, state.LastSeq
 	bucket, err := js.Stream(ctx, snapshotStream)
 	if err != nil {
 		return found, fmt.Errorf("look at the snapshots: %w", err)

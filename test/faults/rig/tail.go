@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/test/testkit"
 )
 
 // A tail records the log as it grows. A tail reads from one node after the other, because a
@@ -31,10 +33,7 @@ func (r *Rig) follow() *tail {
 		defer close(t.done)
 		for turn := 0; ctx.Err() == nil; turn++ {
 			_ = t.from(ctx, r.Nodes[turn%len(r.Nodes)]) // the next node may answer
-			select {
-			case <-time.After(tailPause):
-			case <-ctx.Done():
-			}
+			_ = testkit.Pause(ctx, tailPause)           // the loop ends with ctx
 		}
 	}()
 	return t
@@ -75,10 +74,8 @@ func (t *tail) from(ctx context.Context, node *Node) error {
 		}
 		width = 1
 		idle++
-		select {
-		case <-time.After(tailPause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := testkit.Pause(ctx, tailPause); err != nil {
+			return err
 		}
 	}
 	return t.skip(ctx, stream)
