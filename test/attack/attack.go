@@ -46,7 +46,6 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"reach", reachAttacks, 4},
-		{"proxy", smugglingAttacks, 1},
 		{"names", nameAttacks, 16},
 		{"tokens", tokenAttacks, 16},
 		{"oidc", oidcAttacks, 8},

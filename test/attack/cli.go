@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,70 +14,9 @@ var commands = []string{
 	"jobs rerun abcd1234", "volumes list", "volumes create data 1Gi", "volumes status efgh5678", "volumes delete --force efgh5678", "volumes events efgh5678",
 }
 
-// cliAttacks are attacks of servers on users of the CLI.
-func cliAttacks() (all []attack) {
-	for _, command := range commands {
-		all = append(all, redirected(command, http.StatusTemporaryRedirect, true, ""))
-	}
-	for _, code := range []int{301, 302, 303, 308} {
-		all = append(all, redirected("jobs submit -d task.yaml", code, true, ""), redirected("jobs list", code, true, ""))
-	}
-	for _, command := range []string{"jobs list", "jobs submit -d task.yaml", "auth whoami"} {
-		all = append(all, redirected(command, http.StatusTemporaryRedirect, false, ""))
-	}
-	all = append(all, redirected("jobs submit -d files.yaml", http.StatusTemporaryRedirect, true, http.MethodPut), redirected("jobs list", http.StatusPermanentRedirect, true, "same"))
-	all = append(all, loginAttacks()...)
-	return append(all, escapeAttacks()...)
-}
-
-// redirected makes a server redirect the CLI to another server, which must not receive
-// anything. only is the method that is redirected; "" redirects all methods, and "same"
-// redirects to the same server.
-func redirected(command string, code int, byToken bool, only string) attack {
-	name := fmt.Sprintf("redirect %d %s: %s", code, only, command)
-	if !byToken {
-		name += ", by a name"
-	}
-	return scene(name, "the redirect is not followed", func(ctx context.Context, w *environment) error {
-		other := newHostile(says(200, `{}`))
-		defer other.Close()
-		first := newHostile(nil)
-		defer first.Close()
-		u, err := w.loggedIn(ctx, first, byToken)
-		if err != nil {
-			return err
-		}
-		if err := u.write("files.yaml", "workdir: src\nrun: \"true\"\n"); err != nil {
-			return err
-		}
-		if err := u.write("src/a.txt", "a"); err != nil {
-			return err
-		}
-		to := other.URL
-		if only == "same" {
-			to, only = first.URL+"/elsewhere", ""
-		}
-		first.turn(func(rw http.ResponseWriter, r *http.Request) {
-			if only != "" && r.Method != only {
-				says(200, `{"max_bytes":1000000}`)(rw, r)
-				return
-			}
-			http.Redirect(rw, r, to+r.URL.Path, code)
-		})
-		out, err := u.run(ctx, first, "", strings.Fields(command)...)
-		switch {
-		case err != nil:
-			return err
-		case first.told() == "":
-			return fmt.Errorf("the command asked nothing: %s", out)
-		case other.told() != "":
-			return fmt.Errorf("the other server was told: %s", other.told())
-		case strings.Contains(first.told(), "/elsewhere"):
-			return fmt.Errorf("it was followed: %s", first.told())
-		}
-		return nil
-	})
-}
+// cliAttacks are attacks of servers on users of the CLI. The tests of cmd/k8s-cli let servers redirect
+// every command, and send control characters in every field.
+func cliAttacks() []attack { return append(loginAttacks(), escapeAttacks()...) }
 
 const kubeconfigWithToken = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {token: token-for-one-server-alone}}]}`
 
@@ -90,7 +28,7 @@ func loginAttacks() (all []attack) {
 	for name, login := range byName(review) {
 		for kind, kubeconfig := range byName(map[string]string{"a token": kubeconfigWithToken, "a command": kubeconfigWithCommand}) {
 			all = append(all, scene("login: "+name+", kubeconfig with "+kind, "nothing of the kubeconfig is shown", func(ctx context.Context, w *environment) error {
-				h := newHostile(says(200, login))
+				h := newHostile(says(login))
 				defer h.Close()
 				u, err := w.cliUser("KUBECONFIG=kubeconfig")
 				if err == nil {
@@ -109,7 +47,7 @@ func loginAttacks() (all []attack) {
 	}
 	for _, args := range []string{"--token-stdin", "--token " + secretToken, "--from-kubeconfig"} {
 		all = append(all, scene("plain HTTP to another machine: auth login "+args, "refused, the token unseen", func(ctx context.Context, w *environment) error {
-			h := newHostile(says(200, `{"user":"ann","identified_by":"token"}`))
+			h := newHostile(says(`{"user":"ann","identified_by":"token"}`))
 			defer h.Close()
 			// A proxy for all requests to other machines sees what a network eavesdropper
 			// would see.
@@ -129,7 +67,7 @@ func loginAttacks() (all []attack) {
 	}
 	all = append(all, modeAttacks()...)
 	return append(all, control(scene("login: --from-kubeconfig", "the token is shown to the server", func(ctx context.Context, w *environment) error {
-		h := newHostile(says(200, `{"user":"ann","identified_by":"tokenreview"}`))
+		h := newHostile(says(`{"user":"ann","identified_by":"tokenreview"}`))
 		defer h.Close()
 		u, err := w.cliUser("KUBECONFIG=kubeconfig")
 		if err == nil {
@@ -173,7 +111,7 @@ func modeAttacks() (all []attack) {
 			if err != nil {
 				return err
 			}
-			h.turn(says(200, `{"tasks":[]}`))
+			h.turn(says(`{"tasks":[]}`))
 			if out, err := u.run(ctx, h, "", "jobs", "list"); err != nil || strings.Contains(h.told(), secretToken) {
 				return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
 			}
@@ -181,7 +119,7 @@ func modeAttacks() (all []attack) {
 		}))
 	}
 	return append(all, scene("a token for another server", "it is not sent", func(ctx context.Context, w *environment) error {
-		h, other := newHostile(nil), newHostile(says(200, `{"tasks":[]}`))
+		h, other := newHostile(nil), newHostile(says(`{"tasks":[]}`))
 		defer h.Close()
 		defer other.Close()
 		u, err := w.loggedIn(ctx, h, true)

@@ -61,10 +61,9 @@ func (h *hostile) turn(answer http.HandlerFunc) {
 }
 
 // says answers with JSON.
-func says(code int, body string) http.HandlerFunc {
+func says(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
 		_, _ = io.WriteString(w, body)
 	}
 }
@@ -147,7 +146,7 @@ func (w *environment) loggedIn(ctx context.Context, h *hostile, byToken bool) (*
 		_, err := u.run(ctx, h, "", "auth", "login", "ann")
 		return u, err
 	}
-	h.turn(says(200, `{"user":"ann","groups":[],"admin":false,"identified_by":"token","limits":{},"usage":{}}`))
+	h.turn(says(`{"user":"ann","groups":[],"admin":false,"identified_by":"token","limits":{},"usage":{}}`))
 	out, err := u.run(ctx, h, secretToken+"\n", "auth", "login", "--token-stdin")
 	if err == nil && !strings.Contains(h.told(), secretToken) {
 		err = fmt.Errorf("log in: %s", out)

@@ -3,6 +3,7 @@ package features
 import (
 	"net"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -131,6 +132,8 @@ func watchedServer(t *testing.T, prom *prometheus) *watched {
 	prom.scrape(t, w.process.adminAddress(t))
 	return w
 }
+
+var adminLine = regexp.MustCompile(`msg="serving metrics and profiles" listen=(\S+)\n`)
 
 // adminAddress waits until the server serves operators, and returns the address.
 func (p process) adminAddress(t *testing.T) string {

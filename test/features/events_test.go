@@ -3,7 +3,6 @@ package features
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -198,27 +197,6 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 	}
 }
 
-// Every pod lists the events of an answered command, even while no pod leads.
-func TestEventsOfAWriteAreVisibleAtOnce(t *testing.T) {
-	t.Parallel()
-	a, b := startTwo(t)
-	here, there := a.as(t, "ann"), b.as(t, "ann")
-	for range 50 {
-		id := here.submit(t, idle)
-		if got := listed(t, there, "/tasks/"+id+"/events"); len(got) < 1 || !strings.Contains(got[0], `"status":"pending"`) {
-			t.Fatalf("of a task just submitted: %q", got)
-		}
-		there.stop(t, id)
-		if got := listed(t, here, "/tasks/"+id+"/events"); len(got) < 2 || !strings.Contains(got[len(got)-1], `"status":"stopped"`) {
-			t.Fatalf("of a task just stopped: %q", got)
-		}
-		here, there = there, here
-	}
-	if got := here.get(t, "bob", "/events"); string(got.body) != `{"events":[]}` {
-		t.Errorf("another user sees %s", got.body)
-	}
-}
-
 // statuses returns the events in short form.
 func statuses(events []task.Event) (all []string) {
 	for _, e := range events {
@@ -304,46 +282,5 @@ func TestSubscribersOfTheEmbeddedNATS(t *testing.T) {
 	}
 	if !strings.Contains(want[1], `"task_id":"`+id+`"`) || !strings.Contains(want[1], `"status":"stopped"`) {
 		t.Errorf("heard %s", want[1])
-	}
-}
-
-// An id that is after the end of the log, and an invalid id.
-func TestEventResumeFromUnknownID(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	for last, code := range map[string]int{"999999.1": 410, "soon": 422, "0": 200} {
-		if got := ann.get(t, ann.name, "/events?last_event_id="+url.QueryEscape(last)); got.code != code {
-			t.Errorf("behind %s: %d %s", last, got.code, got.body)
-		}
-	}
-}
-
-// The events commands of the CLI.
-func TestEventsByTheCLI(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
-	failed, stopped := ann.submit(t, "run: exit 3"), ann.submit(t, idle)
-	if code := ann.cli(t, "jobs", "wait", failed).code; code != 100 {
-		t.Errorf("waiting for a task that fails: exit code %d", code)
-	}
-	if got := ann.cli(t, "jobs", "wait", "--timeout", "1s", stopped, failed); got.code != 101 || !strings.Contains(got.out, "Task "+failed+" failed") {
-		t.Errorf("waiting for too short a time: %+v", got)
-	}
-	watch := ann.begin(t, "jobs", "list", "--watch")
-	watch.out.awaitText(t, failed)
-	waiting := ann.begin(t, "jobs", "wait", stopped)
-	ann.stop(t, stopped)
-	if got := waiting.end(t); got.code != 103 {
-		t.Errorf("waiting for a task that is stopped: %+v", got)
-	}
-	watch.out.awaitText(t, "stopped")
-	later := ann.submit(t, idle)
-	watch.out.awaitText(t, later)
-	_ = watch.Process.Kill()
-	got := ann.cli(t, "jobs", "events", "--follow", failed)
-	lines := strings.Split(strings.TrimSpace(got.out), "\n")
-	if got.code != 0 || !strings.Contains(lines[1], "pending") || !strings.HasSuffix(lines[len(lines)-1], "failed     Error: exit code 3") {
-		t.Errorf("events: %+v", got)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
 )
@@ -170,22 +169,5 @@ func usesTerminal(t *testing.T, u *user, id string) {
 	c.press(t, "exit 3\r")
 	if r := c.end(t); r.code != 3 {
 		t.Errorf("exit code %d of the shell, want 3\n%s", r.code, r.out)
-	}
-}
-
-// A server without --allow-exec opens no session, also for the owner.
-func TestSessionsAreOffByDefault(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
-	id := ann.submit(t, idle)
-	for _, route := range []string{"/exec?command=id", "/port-forward?port=80"} {
-		got := s.send(t, "GET", "ann", "/tasks/"+id+route, nil)
-		got.wants(t, 422, "sessions in tasks are disabled; the administrator can set --allow-exec (value allowExec of the chart)")
-		s.send(t, "GET", "bob", "/tasks/"+id+route, nil).wants(t, 404, "Task "+id+" not found")
-	}
-	_, err := ann.Exec(t.Context(), id, client.ExecOptions{Command: []string{"id"}, Stdout: io.Discard})
-	if err == nil || !strings.Contains(fmt.Sprint(err), "disabled") {
-		t.Errorf("a session: %v", err)
 	}
 }

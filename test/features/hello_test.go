@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
 )
@@ -79,23 +78,6 @@ func TestExitCodesOfTheCLI(t *testing.T) {
 	}
 }
 
-func TestStoppingAnAttachedTaskExits103(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	file := filepath.Join(ann.home, "endless.yaml")
-	testkit.Write(t, file, yaml("run", endless))
-
-	attached := ann.begin(t, "jobs", "submit", file)
-	attached.out.awaitText(t, "\nbegun\n")
-	id := ann.tasks(t)[0]
-	ann.cli(t, "jobs", "stop", id).ok(t)
-	got := attached.end(t)
-	got.fails(t, 103)
-	if want := "Task " + id + " was stopped\n"; !strings.HasSuffix(got.errOut, want) {
-		t.Errorf("the CLI said %q, want an end of %q", got.errOut, want)
-	}
-}
-
 // Ctrl-C ends the command, but not the task.
 func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	t.Parallel()
@@ -113,31 +95,5 @@ func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	}
 	if s := ann.task(t, id); s.Phase != task.Running {
 		t.Errorf("the task is %s", sketch(s))
-	}
-}
-
-func TestDetachedSubmitReturnsAtOnce(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	file := filepath.Join(ann.home, "waits.yaml")
-	testkit.Write(t, file, "name: waits\nrun: true\nvolumes: {/data: nowhere}\n")
-
-	got := ann.cli(t, "jobs", "submit", "--detach", file).ok(t)
-	id := ann.tasks(t)[0]
-	if want := "✓ Task submitted successfully\n  Task ID: " + id + "\n  Status: submitted\n"; got != want {
-		t.Errorf("the CLI printed %q, want %q", got, want)
-	}
-	if s := ann.task(t, id); s.Phase != task.Pending || s.Metadata.Reason != task.ReasonVolume {
-		t.Errorf("the task is %s, want pending for its volume", sketch(s))
-	}
-}
-
-// A client that asks for the log before the pod exists gets the log from its first line.
-func TestLogBeginsWithTheFirstLine(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	id := ann.submit(t, "setup: echo setup\nrun: |\n  echo one\n  echo two\n")
-	if got, want := ann.log(t, id, client.LogOptions{}), "setup\none\ntwo\n"; got != want {
-		t.Errorf("log %q, want %q", got, want)
 	}
 }

@@ -118,16 +118,6 @@ func (c *cluster) awaitNoClaim(t *testing.T, name string) {
 	})
 }
 
-// awaitClaim waits until a claim has this name, and returns the claim.
-func (c *cluster) awaitClaim(t *testing.T, name string) (claim *corev1.PersistentVolumeClaim) {
-	t.Helper()
-	eventually(t, "claim "+name, func() (string, bool) {
-		claim = c.claim(t, name)
-		return "", claim != nil
-	})
-	return claim
-}
-
 // limit creates a quota that allows none of a resource in the namespace. lift deletes the
 // quota.
 func (c *cluster) limit(t *testing.T, name string) (lift func()) {

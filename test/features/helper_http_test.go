@@ -46,11 +46,6 @@ func (s *server) post(t *testing.T, user, path, body string, headers ...string) 
 	return s.send(t, http.MethodPost, user, path, []byte(body), headers...)
 }
 
-func (s *server) delete(t *testing.T, user, path string) answer {
-	t.Helper()
-	return s.send(t, http.MethodDelete, user, path, nil)
-}
-
 // raw sends bytes that a well-behaved client would not send.
 func (s *server) raw(t *testing.T, request string) answer {
 	t.Helper()

@@ -81,7 +81,7 @@ var exceptions = map[string]exception{
 	"go run ./test/faults -help":                                       {elsewhere: reasonTest},
 	"make faults SCENARIO=kills ROUNDS=20 SEED=7":                      {elsewhere: reasonTest},
 	"make faults SCENARIO=partition ROUNDS=10":                         {elsewhere: reasonTest},
-	"make attack ONLY='^framing/'":                                     {elsewhere: reasonTest},
+	"make attack ONLY='^names/'":                                       {elsewhere: reasonTest},
 	"make attack SHORT=1":                                              {elsewhere: reasonTest},
 	"make bench ONLY='status|list' ROUNDS=3":                           {elsewhere: reasonTest},
 	"go test ./pkg/cache -run '^$' -bench Fold":                        {elsewhere: reasonTest},

@@ -36,25 +36,6 @@ func TestFinishedTasksExpire(t *testing.T) {
 	}
 }
 
-func TestHistoryIsLimitedByCount(t *testing.T) {
-	t.Parallel()
-	ann := start(t, "--history-tasks", "2").as(t, "ann")
-	var ids []string
-	for range 4 {
-		id := ann.submit(t, "run: sleep 600")
-		ann.stop(t, id)
-		ann.awaitNothing(t, id)
-		ids = append(ids, id)
-	}
-	ann.awaitForgotten(t, ids[0])
-	ann.awaitForgotten(t, ids[1])
-	for _, id := range ids[2:] {
-		if s := ann.task(t, id); s.Phase != task.Stopped {
-			t.Errorf("task %s is %s", id, s.Phase)
-		}
-	}
-}
-
 // Finished Jobs are deleted as soon as their tasks have left the history.
 func TestJobsAreDeletedWithTheHistory(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package features
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,67 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A user cannot read, stop or delete tasks of another user, even if the names look alike:
-// the tasks do not exist for that user.
-func TestTasksOfOtherUsersAreNotFound(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	const owner = "a@b"
-	ann := s.as(t, owner)
-	first := ann.submit(t, yaml("run", endless))
-	volume, err := ann.CreateVolume(t.Context(), task.Volume{Name: "data", Size: "1Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ann.await(t, first, task.Running)
-	for _, other := range []string{"bob", "a-b", "A@b", "a@B", "a@b.", "a", "a@b@", "a%40b"} {
-		t.Run(other, func(t *testing.T) {
-			for _, path := range []string{"GET /tasks/", "GET /tasks/ /spec", "GET /tasks/ /logs", "POST /tasks/ /stop"} {
-				method, path := route(path, first)
-				s.send(t, method, other, path, nil).wants(t, 404, "Task "+first+" not found")
-			}
-			for _, path := range []string{"GET /volumes/", "DELETE /volumes/"} {
-				method, path := route(path, volume.ID)
-				s.send(t, method, other, path, nil).wants(t, 404, "Volume "+volume.ID+" not found")
-			}
-			bob := s.as(t, other)
-			if got := bob.tasks(t); len(got) != 0 {
-				t.Errorf("the list has %v", got)
-			}
-			if got, err := bob.Volumes(t.Context(), false); err != nil || len(got) != 0 {
-				t.Errorf("the list of volumes has %v, %v", got, err)
-			}
-			if got, err := bob.StopAll(t.Context(), false); err != nil || got.Count != 0 {
-				t.Errorf("stop all: %+v, %v", got, err)
-			}
-		})
-	}
-	if got := ann.task(t, first); got.Phase != task.Running {
-		t.Errorf("after all this the task is %s", sketch(got))
-	}
-	if _, err := ann.Volume(t.Context(), volume.ID); err != nil {
-		t.Errorf("after all this the volume: %v", err)
-	}
-	if got := s.get(t, " "+owner+"\t", "/tasks/"+first); got.code != http.StatusOK {
-		t.Errorf("the owner with blanks around: %d", got.code)
-	}
-}
-
-// route splits "METHOD PATH" or "METHOD PATH SUFFIX", with the id between PATH and SUFFIX.
-func route(text, id string) (method, path string) {
-	var parts [3]string
-	n := 0
-	for _, r := range text {
-		if r == ' ' {
-			n++
-			continue
-		}
-		parts[n] += string(r)
-	}
-	return parts[0], parts[1] + id + parts[2]
-}
-
-// Two users whose labels are equal share nothing.
+// Two users whose labels are equal share nothing, and neither do users whose names look alike.
 func TestUsersWithEqualLabelsAreIsolated(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -82,6 +21,12 @@ func TestUsersWithEqualLabelsAreIsolated(t *testing.T) {
 		}
 		if got := u.tasks(t); !cmp.Equal(got, []string{want}) {
 			t.Errorf("the tasks of %s are %v, want %s", u.name, got, want)
+		}
+	}
+	for _, other := range []string{"A@b", "a@B", "a@b.", "a", "a@b@", "a%40b"} {
+		s.get(t, other, "/tasks/"+first).wants(t, 404, "Task "+first+" not found")
+		if got := s.as(t, other).tasks(t); len(got) != 0 {
+			t.Errorf("the tasks of %s are %v, want none", other, got)
 		}
 	}
 }

@@ -94,38 +94,3 @@ func TestJobGroups(t *testing.T) {
 		s.awaitNothing(t, groups[i][2].ID)
 	}
 }
-
-// A primary task that fails ends all others at once.
-func TestAFailedPrimaryTaskEndsItsJobGroup(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	all := ann.submitSeveral(t, strings.Replace(rlhf, `  echo "got $got"`, "  exit 3", 1), "failing")
-	ann.await(t, all[1].ID, task.Failed)
-	for _, id := range []string{all[0].ID, all[2].ID} {
-		if got := ann.await(t, id, task.Stopped).Metadata; got.Reason != task.ReasonJobGroupOver || got.Message != fmt.Sprintf("task %s (actor) of job group rlhf failed", all[1].ID) || got.Hint == "" {
-			t.Errorf("task %s says %s: %s (%s)", id, got.Reason, got.Message, got.Hint)
-		}
-		ann.awaitNothing(t, id)
-	}
-}
-
-// A quota that is too small for a job group starts none of its tasks. When the quota is gone, all
-// start.
-func TestAJobGroupWaitsForItsQuota(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
-	lift := s.limitTo(t, "count/jobs.batch", "3")
-	file := strings.Replace(rlhf, "until [ -e /tmp/go ]; do sleep 0.1; done", "true", 1)
-	all := ann.submitSeveral(t, file, "waiting")
-	for _, m := range all {
-		ann.awaitWhere(t, m.ID, "waits for the quota", func(s task.Status) bool { return s.Metadata.Reason == "QuotaExceeded" })
-		if pods := s.pods(t, m.ID); len(pods) > 0 {
-			t.Errorf("task %s has %d pods", m.Name, len(pods))
-		}
-	}
-	lift()
-	for _, m := range all {
-		ann.await(t, m.ID, task.Completed)
-	}
-}

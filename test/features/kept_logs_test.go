@@ -80,38 +80,6 @@ func TestLogsOutliveTheirPods(t *testing.T) {
 	}
 }
 
-func TestArchivedLogIsATail(t *testing.T) {
-	t.Parallel()
-	ann := start(t, "--keep-jobs", "0s", "--keep-logs", "10Ki").as(t, "ann")
-	id := ann.submit(t, "run: |\n  for i in $(seq 1 2000); do echo line $i; done\n")
-	whole := ann.log(t, id, client.LogOptions{})
-	ann.await(t, id, task.Completed)
-	lines := func(lines string) string {
-		a := ann.get(t, "ann", "/tasks/"+id+"/logs?lines="+lines)
-		return fmt.Sprint(a.code, " ", a.header.Get("X-Log-Lines"), " ", string(a.body))
-	}
-	if got, want := lines("1990-1991"), "200 1990-1991/2000 line 1990\nline 1991\n"; got != want {
-		t.Errorf("lines of the ended pod: %q, want %q", got, want)
-	}
-	ann.awaitNothing(t, id)
-	for asked, want := range map[string]string{
-		"1990-1991": "200 1990-1991/2000 line 1990\nline 1991\n", "-2": "200 1999-2000/2000 line 1999\nline 2000\n", "2001-": "200 */2000 ",
-		"1-7": `404  {"detail":"lines: the archive of this log begins with line `,
-	} {
-		if got := lines(asked); !strings.HasPrefix(got, want) {
-			t.Errorf("lines %s of the archived log: %q, want %q", asked, got, want)
-		}
-	}
-	if r := ann.cli(t, "jobs", "logs", id, "--lines", "1990-"); r.code != 0 || !strings.HasPrefix(r.out, "line 1990\nline 1991\n") || !strings.HasSuffix(r.out, "\nline 2000\n") {
-		t.Errorf("lines printed by the CLI: %+v", r)
-	}
-	note, rest, _ := strings.Cut(ann.log(t, id, client.LogOptions{}), "\n")
-	missing := strings.Count(whole, "\n") - strings.Count(rest, "\n")
-	if want := fmt.Sprintf("[k8s-cli: %d bytes in %d lines before this line were not archived]", len(whole)-len(rest), missing); note != want || !strings.HasSuffix(whole, rest) || len(rest) < 1000 {
-		t.Errorf("%q and %d bytes of %d, want %q", note, len(rest), len(whole), want)
-	}
-}
-
 // Followers switch from one server to another, after broken connections and because a server
 // ends. Each follower gets each line once. The followers of one pod share a stream.
 func TestLogFollowersSwitchServers(t *testing.T) {

@@ -136,21 +136,3 @@ func TestMultiNodeDistributedTraining(t *testing.T) {
 	}
 	ann.awaitNothing(t, id)
 }
-
-// A workflow of the same shape with resources of the test cluster: both nodes complete.
-func TestTwoNodesRunToTheirEnd(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	id := ann.submit(t, `
-name: two
-num_nodes: 2
-resources: {cpus: "0.1", memory: 64Mi}
-envs: {EPOCHS: "100"}
-setup: echo setup
-run: echo rank $NODE_RANK of $NUM_NODES, $EPOCHS epochs
-`)
-	s := ann.await(t, id, task.Completed)
-	if m := s.Metadata; m.Succeeded != 2 || m.Failed+m.Running+m.Pending != 0 {
-		t.Errorf("the task is %s, want two nodes that succeeded", sketch(s))
-	}
-}

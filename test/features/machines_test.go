@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/gpu"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -85,9 +82,9 @@ func encoded(t *testing.T, v any) []byte {
 }
 
 // file returns a task file for the machine with additional fields.
-func (m *machine) file(tolerations, fields string) string {
-	return fmt.Sprintf("run: 'true'\n%s\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {%s: %s}, tolerations: [{key: %s, operator: Exists}%s]}}}}",
-		fields, corev1.LabelHostname, m.name, machineTaint, tolerations)
+func (m *machine) file(fields string) string {
+	return fmt.Sprintf("run: 'true'\n%s\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {%s: %s}, tolerations: [{key: %s, operator: Exists}]}}}}",
+		fields, corev1.LabelHostname, m.name, machineTaint)
 }
 
 // awaitPod waits until the scheduler has bound the pod of a task to the machine.
@@ -134,19 +131,26 @@ func (m *machine) buries(t *testing.T, pod corev1.Pod) {
 	}
 }
 
-func (c *cluster) room(t *testing.T, processors, memory string) corev1.ResourceList {
+func room(processors string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(processors), corev1.ResourceMemory: resource.MustParse("8Gi")}
+}
+
+// onMachine returns a machine, and a task that runs on the machine, with its pod.
+func (u *user) onMachine(t *testing.T, name string) (m *machine, id string, pod corev1.Pod) {
 	t.Helper()
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(processors), corev1.ResourceMemory: resource.MustParse(memory)}
+	m = u.newMachine(t, name, nil, room("8"))
+	id = u.submit(t, m.file(""))
+	pod = m.awaitPod(t, id)
+	m.runs(t, pod)
+	u.await(t, id, task.Running)
+	return m, id, pod
 }
 
 // A machine becomes not ready and ready again: the status shows the latest state.
 func TestNodeNotReady(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	m := ann.newMachine(t, "silent", nil, ann.room(t, "8", "8Gi"))
-	id := ann.submit(t, m.file("", ""))
-	m.runs(t, m.awaitPod(t, id))
-	ann.await(t, id, task.Running)
+	m, id, _ := ann.onMachine(t, "silent")
 	for _, s := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		m.ready(t, s)
 		ann.awaitExplained(t, id, task.Running, explanation{task.ReasonNodeNotReady, "^machine " + m.name + ` has not been ready since \S+Z$`, "^Kubernetes evicts the pod"})
@@ -158,11 +162,7 @@ func TestNodeNotReady(t *testing.T) {
 func TestNodeDrained(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	m := ann.newMachine(t, "emptied", nil, ann.room(t, "8", "8Gi"))
-	id := ann.submit(t, m.file("", ""))
-	pod := m.awaitPod(t, id)
-	m.runs(t, pod)
-	ann.await(t, id, task.Running)
+	m, id, pod := ann.onMachine(t, "emptied")
 	m.patch(t, map[string]any{"spec": map[string]any{"taints": []any{corev1.Taint{Key: "emptied", Effect: corev1.TaintEffectNoExecute}}}})
 	m.buries(t, pod)
 	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByTaintManager", "^Taint manager: deleting", "^The machine was lost or drained"})
@@ -172,105 +172,9 @@ func TestNodeDrained(t *testing.T) {
 func TestNodeGone(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	m := ann.newMachine(t, "gone", nil, ann.room(t, "8", "8Gi"))
-	id := ann.submit(t, m.file("", ""))
-	m.runs(t, m.awaitPod(t, id))
-	ann.await(t, id, task.Running)
+	m, id, _ := ann.onMachine(t, "gone")
 	m.remove()
 	ann.awaitExplained(t, id, task.Failed, explanation{"DeletionByPodGC", "^PodGC: node no longer exists", "^The machine is gone"})
-}
-
-// The statuses that a kubelet sets when it ends a pod itself (pkg/kubelet: eviction,
-// nodeshutdown, preemption).
-func TestPodEvictedByKubelet(t *testing.T) {
-	t.Parallel()
-	ann := start(t).as(t, "ann")
-	for i, tt := range []struct {
-		name, reason, message string
-		want                  explanation
-	}{
-		{"it is short of disk", "Evicted", "The node was low on resource: ephemeral-storage.", explanation{"Evicted", "low on resource: ephemeral-storage", "resources.ephemeral_storage"}},
-		{"it shuts down", "Terminated", "Pod was terminated in response to imminent node shutdown.", explanation{"Terminated", "imminent node shutdown", "^The machine shut down"}},
-		{"it says only that", "", "", explanation{"TerminationByKubelet", "^The words of the condition", "^The machine ran short of resources or shut down"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			m := ann.newMachine(t, "short-"+strconv.Itoa(i), nil, ann.room(t, "8", "8Gi")) // created here, because no kubelet renews the status of the machine
-			id := ann.submit(t, m.file("", ""))
-			pod := m.awaitPod(t, id)
-			m.runs(t, pod)
-			ann.await(t, id, task.Running)
-			m.says(t, pod, corev1.PodStatus{
-				Phase: corev1.PodFailed, Reason: tt.reason, Message: tt.message,
-				Conditions: []corev1.PodCondition{{
-					Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet, Message: "The words of the condition",
-				}},
-				ContainerStatuses: []corev1.ContainerStatus{{
-					Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-						ExitCode: 137, Reason: "Error", StartedAt: metav1.Now(), FinishedAt: metav1.NewTime(time.Now()),
-					}},
-				}},
-			})
-			ann.awaitExplained(t, id, task.Failed, tt.want)
-		})
-	}
-}
-
-func TestUnschedulableReasons(t *testing.T) {
-	t.Parallel()
-	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
-	const both = "nodeSelector: {" + machineTaint + ": %s}, tolerations: [{key: " + machineTaint + ", operator: Exists}]"
-	wide := ann.newMachine(t, "wide", nil, ann.room(t, "8", "2Gi"))
-	deep := ann.newMachine(t, "deep", nil, ann.room(t, "4", "64Gi"))
-	full := ann.submit(t, deep.file("", "resources: {cpus: 3}"))
-	deep.awaitPod(t, full)
-	deep.patch(t, map[string]any{"spec": map[string]any{"taints": []any{corev1.Taint{Key: "dedicated", Value: "bob", Effect: corev1.TaintEffectNoSchedule}}}})
-	for _, tt := range []struct {
-		name, resources, spec string
-		want                  explanation
-	}{
-		{
-			"none has both", "{cpus: 6, memory: 32}", fmt.Sprintf(both[:len(both)-1]+", {key: dedicated, operator: Exists}]", ann.namespace),
-			explanation{"Unschedulable", "^no machine has 6 CPUs and 32 GiB of memory together: " + deep.name + " comes closest, with 4 CPUs; the scheduler says", "^Request less of one of them"},
-		},
-		{
-			"it is for others", "{cpus: 1}", "nodeSelector: {" + corev1.LabelHostname + ": " + deep.name + "}",
-			explanation{"Unschedulable", "^no machine accepts this task: the only machine with matching labels has a taint that the task does not tolerate: dedicated=bob:NoSchedule", "^Tolerate the taint"},
-		},
-		{
-			"all that would do are for others", "{cpus: 1}", "nodeSelector: {" + machineTaint + ": " + ann.namespace + "}",
-			explanation{"Unschedulable", "^no machine accepts this task: each of the 2 machines .*dedicated=bob:NoSchedule", "^Tolerate the taint"},
-		},
-		{
-			"it is full", "{cpus: 3}", "nodeSelector: {" + corev1.LabelHostname + ": " + deep.name + "}, tolerations: [{operator: Exists}]",
-			explanation{"Unschedulable", "^0/.*Insufficient cpu", "^The task starts when capacity becomes free"},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			id := ann.submit(t, "run: 'true'\nresources: "+tt.resources+"\nconfig: {kubernetes: {pod_config: {spec: {"+tt.spec+"}}}}")
-			ann.awaitExplained(t, id, task.Pending, tt.want)
-			ann.stop(t, id)
-		})
-	}
-	wide.patch(t, map[string]any{"spec": map[string]any{"unschedulable": true}})
-	id := ann.submit(t, wide.file("", ""))
-	ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", "does not tolerate: " + corev1.TaintNodeUnschedulable, "and schedulable"})
-}
-
-// Other tasks would see the GPUs, so this test runs alone.
-func TestAvailableGPUs(t *testing.T) {
-	ann := start(t, "--allowed-tolerations", "*").as(t, "ann")
-	room := ann.room(t, "8", "8Gi")
-	room[gpu.Nvidia] = resource.MustParse("4")
-	ann.newMachine(t, "gpus", map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, room)
-	for accelerators, message := range map[string]string{
-		"H100":        "^no machine of the cluster has GPUs of the type H100; the scheduler says",
-		"A100-80GB:8": "^no machine has 8 GPUs",
-	} {
-		id := ann.submit(t, "run: 'true'\nresources: {accelerators: '"+accelerators+"'}\nconfig: {kubernetes: {pod_config: {spec: {tolerations: [{operator: Exists}]}}}}")
-		ann.awaitExplained(t, id, task.Pending, explanation{"Unschedulable", message, "A100"})
-		ann.stop(t, id)
-	}
 }
 
 // A task with use_spot runs only on spot machines. The test is not parallel, because the tasks of
@@ -278,8 +182,8 @@ func TestAvailableGPUs(t *testing.T) {
 func TestSpotTaskRunsOnASpotMachine(t *testing.T) {
 	ann := start(t).as(t, "ann")
 	of := map[string]string{"k8s-cli.test/spot-of": ann.namespace}
-	ann.newMachine(t, "on-demand", of, ann.room(t, "8", "8Gi"))
-	spot := ann.newMachine(t, "spot", map[string]string{"k8s-cli.test/spot-of": ann.namespace, "cloud.google.com/gke-spot": "true"}, ann.room(t, "4", "8Gi"))
+	ann.newMachine(t, "on-demand", of, room("8"))
+	spot := ann.newMachine(t, "spot", map[string]string{"k8s-cli.test/spot-of": ann.namespace, "cloud.google.com/gke-spot": "true"}, room("4"))
 	spot.patch(t, map[string]any{"spec": map[string]any{"taints": []any{
 		corev1.Taint{Key: machineTaint, Value: ann.namespace, Effect: corev1.TaintEffectNoSchedule},
 		corev1.Taint{Key: "cloud.google.com/gke-spot", Value: "true", Effect: corev1.TaintEffectNoSchedule},

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
@@ -100,20 +98,7 @@ func byToken(t *testing.T) mode {
 
 func byReview(t *testing.T) mode {
 	c := join(t)
-	token := func(account, audience string) string {
-		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
-		got, err := c.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got.Status.Token
-	}
-	for _, name := range []string{"ann", "former"} {
-		if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	right, withdrawn, others := token("ann", "k8s-cli"), token("former", "k8s-cli"), token("ann", "grafana")
+	right, withdrawn, others := c.token(t, "ann", "k8s-cli"), c.token(t, "former", "k8s-cli"), c.token(t, "ann", "grafana")
 	if err := c.CoreV1().ServiceAccounts(c.namespace).Delete(t.Context(), "former", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -84,26 +84,6 @@ run: |
 	}
 }
 
-// MASTER_ADDR as users set it: the other nodes reach the first node.
-func TestMasterAddress(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	text := ann.run(t, `
-num_nodes: 2
-envs: {MASTER_PORT: 29500}
-run: |
-  MASTER_ADDR=$(echo "$SKYPILOT_NODE_IPS" | head -n1)
-  if [ "$SKYPILOT_NODE_RANK" = 0 ]; then
-    echo hello from the master | nc -l -p $MASTER_PORT
-  else
-    until nc "$MASTER_ADDR" $MASTER_PORT </dev/null; do sleep 0.2; done
-  fi
-`)
-	if got := linesOf(text, 1); !slices.Contains(got, "hello from the master") {
-		t.Errorf("log %q", text)
-	}
-}
-
 // Nodes that end at once do not prevent the others from starting.
 func TestNodesThatEndImmediately(t *testing.T) {
 	t.Parallel()
@@ -146,27 +126,6 @@ func TestServiceIsDeletedWithTheJobs(t *testing.T) {
 		ann.awaitNothing(t, id)
 		ann.awaitServices(t, 0)
 		t.Log(name)
-	}
-}
-
-// A task waits while a quota blocks its Service, and a stop leaves no object behind.
-func TestTaskWaitsForItsService(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := s.as(t, "ann")
-	lift := s.limit(t, "services")
-	waits, stopped := ann.submit(t, "num_nodes: 2\nrun: 'true'\n"), ann.submit(t, "num_nodes: 2\nrun: 'true'\n")
-	for _, id := range []string{waits, stopped} {
-		ann.awaitWhere(t, id, "waits for the quota", func(s task.Status) bool {
-			return s.Phase == task.Pending && s.Metadata.Reason == "QuotaExceeded" && strings.Contains(s.Metadata.Message, "create service")
-		})
-	}
-	ann.stop(t, stopped)
-	ann.awaitNothing(t, stopped)
-	lift()
-	ann.await(t, waits, task.Completed)
-	if n := len(ann.services(t)); n != 1 {
-		t.Errorf("%d Services", n)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
 )
@@ -54,35 +53,5 @@ func TestPipeline(t *testing.T) {
 	}
 	if jobs := ann.jobs(t, all[2].ID); len(jobs) != 0 {
 		t.Errorf("the task that never began has %d Jobs", len(jobs))
-	}
-}
-
-// A task waits for a task that was submitted before, says so, and takes no part of its user's
-// limit of Jobs.
-func TestTaskWaitsForAnother(t *testing.T) {
-	t.Parallel()
-	s := start(t, "--max-active-jobs-per-user", "1")
-	ann := s.as(t, "ann")
-	first := ann.submit(t, "run: sleep 1000")
-	items := []client.Item{
-		{Spec: task.Spec{Run: "true"}, Key: "second", After: []string{first}},
-		{Spec: task.Spec{Run: "true"}, AfterAny: []string{first}},
-	}
-	results, err := ann.SubmitTogether(t.Context(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
-	waits, err := ann.Task(t.Context(), results[0].ID)
-	if err != nil || waits.Metadata.Reason != task.ReasonWaitsForTask || !strings.Contains(waits.Metadata.Message, first) || waits.Metadata.Hint == "" {
-		t.Errorf("the waiting task says %+v, %v", waits.Metadata, err)
-	}
-	if _, err := ann.Stop(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
-	ann.await(t, results[0].ID, task.Failed)
-	ann.await(t, results[1].ID, task.Completed)
-	bob := s.as(t, "bob")
-	if _, err := bob.SubmitTogether(t.Context(), []client.Item{{Spec: task.Spec{Run: "true"}, After: []string{results[1].ID}}}); err == nil || !strings.Contains(err.Error(), "you have no task with the id") {
-		t.Errorf("bob waits for a task of ann: %v", err)
 	}
 }

@@ -86,31 +86,3 @@ func TestAllowedClaims(t *testing.T) {
 		})
 	}
 }
-
-// Labels and annotations control other programs of the cluster, and other workloads share
-// its objects. A task may name only those that the operator allows.
-func TestAllowLists(t *testing.T) {
-	t.Parallel()
-	closed := start(t)
-	open := start(t, "--allowed-annotations=vendor.example/,io.example.option", "--allowed-labels=vendor.example/key", "--allowed-priority-classes=high,other",
-		"--allowed-runtime-classes=nvidia", "--allowed-schedulers=volcano", "--allowed-pull-secrets=registry", "--allowed-tolerations=*")
-	for _, tt := range []struct{ config, flag string }{
-		{"custom_metadata: {annotations: {vendor.example/any: x}}", "--allowed-annotations"},
-		{"pod_config: {metadata: {annotations: {io.example.option: x}}}", "--allowed-annotations"},
-		{"custom_metadata: {labels: {vendor.example/key: x}}", "--allowed-labels"},
-		{"pod_config: {spec: {priorityClassName: high}}", "--allowed-priority-classes"},
-		{"pod_config: {spec: {runtimeClassName: nvidia}}", "--allowed-runtime-classes"},
-		{"pod_config: {spec: {schedulerName: volcano}}", "--allowed-schedulers"},
-		{"pod_config: {spec: {imagePullSecrets: [{name: registry}]}}", "--allowed-pull-secrets"},
-		{"pod_config: {spec: {tolerations: [{operator: Exists}]}}", "--allowed-tolerations"},
-	} {
-		file := "run: x\nconfig: {kubernetes: {" + tt.config + "}}\n"
-		a := closed.post(t, "ann", "/tasks/submit", file, "Content-Type", "application/yaml")
-		if got := a.detail(t); a.code != http.StatusUnprocessableEntity || !strings.HasPrefix(got, "config.kubernetes.") || !strings.Contains(got, tt.flag) {
-			t.Errorf("%s: %d %s, want a refusal with the field and %s", tt.config, a.code, got, tt.flag)
-		}
-		if a := open.post(t, "ann", "/tasks/preview", file, "Content-Type", "application/yaml"); a.code != http.StatusOK {
-			t.Errorf("%s where it is allowed: %d %s", tt.config, a.code, a.body)
-		}
-	}
-}

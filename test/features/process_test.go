@@ -46,16 +46,7 @@ func TestStartupErrors(t *testing.T) {
 		{"a broken kubeconfig", []string{"--kubeconfig", filepath.Join(file(t, "kubeconfig", "{")), "--nats-listen", "off", "--data-dir", t.TempDir()}, 1, "kubeconfig"},
 		{"a port that is taken", []string{"--listen", taken.Addr().String(), "--kubeconfig", kubeconfig, "--nats-listen", "off", "--data-dir", t.TempDir()}, 1, taken.Addr().String()},
 		{"a data directory that cannot be", []string{"--kubeconfig", kubeconfig, "--nats-listen", "off", "--data-dir", filepath.Join(file(t, "plain", ""), "below")}, 1, "plain"},
-		{"an unknown flag", []string{"--nats-ur", "x"}, 2, "--nats-ur"},
-		{"an argument", []string{"serve"}, 2, "serve"},
-		{"a number in words", []string{"--workers", "many"}, 2, "--workers"},
-		{"no workers", []string{"--workers", "0"}, 2, "--workers"},
-		{"an address without a port", []string{"--listen", "localhost"}, 2, "--listen"},
-		{"a durability that is none", []string{"--durability", "maybe"}, 2, "--durability"},
-		{"a log level that is none", []string{"--log-level", "loud"}, 2, "--log-level"},
-		{"a data directory beside NATS", []string{"--nats-url", "nats://" + nats, "--data-dir", "/tmp"}, 2, "--data-dir"},
-		{"credentials without NATS", []string{"--nats-creds", "/tmp/creds"}, 2, "--nats-creds"},
-		{"a duration without a unit", []string{"--start-timeout", "2"}, 2, "--start-timeout"},
+		{"a wrong command line", []string{"--workers", "0"}, 2, "--workers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,24 +84,6 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-func TestHelpShowsTheFlagsWithTheirDefaults(t *testing.T) {
-	t.Parallel()
-	p := launch(t, testkit.Command{Args: []string{"--help"}})
-	if code := p.exit(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	help := p.Said()
-	for _, flag := range []string{
-		"--listen", "--kubeconfig", "--namespace", "--start-timeout", "--nats-url", "--nats-creds", "--nats-replicas", "--data-dir",
-		"--nats-listen", "--durability", "--workers", "--default-image", "--max-nodes", "--keep-jobs", "--log-format", "--log-level",
-		"0.0.0.0:8000", "127.0.0.1:4222", "python:3.13-slim", "30s", "256", "K8S_CLI_",
-	} {
-		if !strings.Contains(help, flag) {
-			t.Errorf("the help lacks %s:\n%s", flag, help)
-		}
-	}
-}
-
 // Only one process at a time can use a data directory.
 func TestSecondServerOnADataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
@@ -124,41 +97,6 @@ func TestSecondServerOnADataDirectoryIsRefused(t *testing.T) {
 		t.Errorf("it said %q, want one line that names %s", said, dir)
 	}
 	s.as(t, "ann").submit(t, idle) // the first server still works
-}
-
-// Settings come from flags, then from environment variables, and for the port then from the
-// variable of the specification.
-func TestSettingsFromTheEnvironment(t *testing.T) {
-	t.Parallel()
-	c := join(t)
-	_, port, err := net.SplitHostPort(testkit.ClosedPort(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := []string{
-		"K8S_CLI_NAMESPACE=" + c.namespace, "K8S_CLI_NATS_LISTEN=off", "K8S_CLI_MAX_NODES=2", "K8S_CLI_MAX_MEMORY=4Gi", "K8S_CLI_DURABILITY=os",
-		"KUBECONFIG=" + os.Getenv(envKubeconfig), "K8S_CLI_API_PORT=" + port,
-	}
-	p := launch(t, testkit.Command{Env: settings, Args: []string{"--data-dir", t.TempDir(), "--max-nodes", "3"}})
-	if got := p.address(t); !strings.HasSuffix(got, ":"+port) {
-		t.Errorf("it listens on %s, want port %s", got, port)
-	}
-	ann := (&server{cluster: c, url: "http://127.0.0.1:" + port, process: p}).as(t, "ann")
-	ann.submit(t, "num_nodes: 3\n"+idle)
-	_, err = ann.Submit(t.Context(), task.Spec{Run: "true", NumNodes: 4})
-	if err == nil || !strings.Contains(err.Error(), "num_nodes: 4 is more than the 3") {
-		t.Errorf("a fourth node: %v", err)
-	}
-	_, err = ann.Submit(t.Context(), task.Spec{Run: "true", Resources: task.Resources{Memory: "4.5"}})
-	if err == nil || !strings.Contains(err.Error(), "resources.memory: 4.5 is more than the 4Gi per node") {
-		t.Errorf("too much memory: %v", err)
-	}
-	p.terminate(t)
-
-	p = launch(t, testkit.Command{Env: append(settings, "K8S_CLI_LISTEN=127.0.0.1:0"), Args: []string{"--data-dir", t.TempDir()}})
-	if got := p.address(t); strings.HasSuffix(got, ":"+port) {
-		t.Errorf("with K8S_CLI_LISTEN it listens on %s", got)
-	}
 }
 
 // SIGTERM shuts a server down gracefully, although a client follows a log.

@@ -88,3 +88,13 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 		t.Error("the claim is gone")
 	}
 }
+
+// wantsEmptyLists checks that all users together have no task and no volume.
+func (s *server) wantsEmptyLists(t *testing.T) {
+	t.Helper()
+	for path, want := range map[string]string{"/tasks?all_users=true": `{"tasks":[]}`, "/volumes?all_users=true": `{"volumes":[]}`} {
+		if got := s.get(t, "ann", path); string(got.body) != want {
+			t.Errorf("%s answers %s", path, got.body)
+		}
+	}
+}

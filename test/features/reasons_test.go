@@ -40,7 +40,7 @@ func (u *user) awaitExplained(t *testing.T, id string, phase task.Phase, e expla
 
 func TestPendingReasons(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	ann.create(t, task.Volume{Name: "classless", Size: "1Gi", StorageClass: new("")})
 	ann.create(t, task.Volume{Name: "unknown-class", Size: "1Gi", StorageClass: new("nobody-provides")})
 	for _, tt := range []struct {
@@ -140,9 +140,9 @@ func TestPodCreationErrors(t *testing.T) {
 
 func TestMountErrors(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	class := "broken-" + ann.namespace
-	ann.provide(t, volumeOf(class, "1Gi", corev1.PersistentVolumeSource{
+	ann.provide(t, volumeOf(class, corev1.PersistentVolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir() + "/nowhere", Type: new(corev1.HostPathDirectory)},
 	}))
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: new(class)})
@@ -153,7 +153,7 @@ func TestMountErrors(t *testing.T) {
 
 func TestTaskSuspendedByQueue(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, "config: {kubernetes: {kueue: {local_queue_name: night}}}\n"+yaml("run", endless))
 	ann.await(t, id, task.Running)
 	job := ann.jobs(t, id)[0].Name
@@ -173,7 +173,7 @@ func TestTaskSuspendedByQueue(t *testing.T) {
 
 func TestTerminationReasons(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	for _, tt := range []struct {
 		name, file string
 		want       explanation

@@ -109,22 +109,3 @@ func TestTaskEndsWhileNoServerRuns(t *testing.T) {
 		t.Errorf("the other task is %s", sketch(got))
 	}
 }
-
-// The Jobs of a finished task are deleted after --keep-jobs. The task and its log remain
-// available.
-func TestJobsOfAFinishedTaskAreRemovedInTime(t *testing.T) {
-	t.Parallel()
-	ann := start(t, "--keep-jobs", "3s").as(t, "ann")
-	id := ann.submit(t, "num_nodes: 2\nrun: echo done")
-	before := ann.await(t, id, task.Completed)
-	ann.awaitNothing(t, id)
-	after := ann.task(t, id)
-	if after.Phase != task.Completed || after.Metadata.Succeeded != 2 || after.Metadata.Nodes[1].Pod != before.Metadata.Nodes[1].Pod {
-		t.Errorf("once its Jobs are gone the task is %s: %+v", sketch(after), after.Metadata.Nodes)
-	}
-	for node := range 2 {
-		if got := ann.log(t, id, client.LogOptions{Node: &node}); got != fmt.Sprintf("node-%d | done\n", node) {
-			t.Errorf("its kept log: %q", got)
-		}
-	}
-}

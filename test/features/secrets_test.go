@@ -159,33 +159,6 @@ func searchFiles(t *testing.T, dir string) {
 	}
 }
 
-// The Secret is deleted with the Jobs, and a repeated submission is the same task.
-func TestSecretIsDeletedWithItsTask(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	body := func(value string) string {
-		return `{"run": "sleep 10000", "secrets": {"TOKEN": "` + value + `"}}`
-	}
-	submit := func(value string) answer {
-		return s.post(t, "ann", "/tasks/submit", body(value), "Idempotency-Key", "once")
-	}
-	first := decode[task.Submitted](t, submit("one"))
-	if again := decode[task.Submitted](t, submit("one")); again.ID != first.ID {
-		t.Errorf("the same submission is %s and %s", first.ID, again.ID)
-	}
-	if a := submit("other"); a.code != http.StatusConflict || strings.Contains(string(a.body), "other\"") {
-		t.Errorf("another secret under the same key: %d %s", a.code, a.body)
-	}
-	ann := s.as(t, "ann")
-	ann.await(t, first.ID, task.Running)
-	ann.stop(t, first.ID)
-	ann.awaitNothing(t, first.ID)
-	eventually(t, "the Secret goes", func() (string, bool) {
-		list, err := s.CoreV1().Secrets(s.namespace).List(t.Context(), of(first.ID))
-		return fmt.Sprint(err), err == nil && len(list.Items) == 0
-	})
-}
-
 // A server can read the secrets that another server with the same key has stored. A server
 // with another key waits, and its readiness says why.
 func TestSecretsKeyFile(t *testing.T) {
@@ -229,20 +202,5 @@ func TestServersShareSecretsKey(t *testing.T) {
 	for _, s := range []*server{a, b} {
 		id := s.as(t, "ann").submit(t, "run: test $TOKEN = x\nsecrets: {TOKEN: x}\n")
 		s.as(t, "ann").await(t, id, task.Completed)
-	}
-}
-
-// The key that seals secrets may be in another namespace than the tasks.
-func TestSecretsKeyNamespace(t *testing.T) {
-	t.Parallel()
-	c, release := join(t), join(t)
-	s := c.serve(t, "--secrets-key-namespace", release.namespace)
-	ann := s.as(t, "ann")
-	ann.await(t, ann.submit(t, "run: test $TOKEN = x\nsecrets: {TOKEN: x}\n"), task.Completed)
-	for namespace, there := range map[string]bool{release.namespace: true, c.namespace: false} {
-		eventually(t, "the key is in one namespace", func() (string, bool) {
-			_, err := s.CoreV1().Secrets(namespace).Get(t.Context(), "k8s-cli-server-key", metav1.GetOptions{})
-			return fmt.Sprint(namespace, ": ", err), there && err == nil || !there && apierrors.IsNotFound(err)
-		})
 	}
 }

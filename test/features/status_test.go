@@ -1,12 +1,10 @@
 package features
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -16,7 +14,7 @@ import (
 func TestTaskIsCompletedOnlyWhenAllNodesAre(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	ann, gate := ann, newGate(t, ann.cluster)
+	gate := newGate(t, ann.cluster)
 	id := ann.submit(t, "num_nodes: 2\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", `
 if [ $NODE_RANK = 1 ]; then wget -qO- $GATE; fi
 `))
@@ -40,23 +38,10 @@ if [ $NODE_RANK = 1 ]; then wget -qO- $GATE; fi
 	}
 }
 
-// A task is running once its first node runs, even if another node waits. All nodes pull the
-// same image, so the test needs a cluster without capacity for the second node.
-func TestTaskIsRunningOnceOneNodeIs(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	id := ann.submit(t, "num_nodes: 2\nresources: {cpus: 1.1}\n"+yaml("run", endless)) // the cluster's node has 2
-	s := ann.awaitWhere(t, id, "with a running node", func(s task.Status) bool { return s.Metadata.Running == 1 })
-	if s.Phase != task.Running || s.Metadata.Pending != 1 {
-		t.Errorf("the task is %s, want running with one node pending", sketch(s))
-	}
-	ann.stop(t, id)
-}
-
 func TestFailedNodeFailsTheTaskAndEndsItsSiblings(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	ann, gate := ann, newGate(t, ann.cluster)
+	gate := newGate(t, ann.cluster)
 	id := ann.submit(t, "num_nodes: 3\nenvs: {GATE: "+gate.url+"}\n"+yaml("run", `
 case $NODE_RANK in
 0) exit 0 ;;
@@ -98,70 +83,6 @@ esac
 	}
 }
 
-func TestStoppedTaskLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	ann := start(t).as(t, "ann")
-	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))
-	ann.awaitWhere(t, id, "with two running nodes", func(s task.Status) bool { return s.Metadata.Running == 2 })
-	ann.stop(t, id)
-	if s := ann.task(t, id); s.Phase != task.Stopped || s.Metadata.Reason != "" {
-		t.Errorf("right after the stop the task is %s", sketch(s))
-	}
-	ann.awaitNothing(t, id)
-	// The server may learn later that the last pod, which had ended, is deleted.
-	s := ann.awaitWhere(t, id, "stopped, and so are its nodes", func(s task.Status) bool {
-		m := s.Metadata
-		return s.Phase == task.Stopped && m.Running+m.Pending+m.Succeeded+m.Failed == 0 &&
-			!slices.ContainsFunc(m.Nodes, func(n task.Node) bool { return n.Phase != task.Stopped || n.ExitCode != nil })
-	})
-	ann.stop(t, id) // a second stop changes nothing
-	if again := ann.task(t, id); !cmp.Equal(s, again) {
-		t.Errorf("the second stop changed the task (-before +after):\n%s", cmp.Diff(s, again))
-	}
-}
-
-// A stopped task receives SIGTERM and can clean up. A task that ignores SIGTERM ends
-// nevertheless.
-func TestStoppedTaskReceivesSIGTERM(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	ann, gate := ann, newGate(t, ann.cluster)
-	gate.opens()
-	tidy := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+yaml("run", "trap 'wget -qO- $GATE/tidy; exit 0' TERM\necho begun\nsleep 3600 &\nwait\n"))
-	deaf := ann.submit(t, yaml("run", "trap '' TERM\necho begun\nwhile :; do sleep 1; done\n"))
-	for _, id := range []string{tidy, deaf} {
-		ann.follow(t, id, client.LogOptions{}).awaitText(t, "begun\n")
-		ann.stop(t, id)
-	}
-	gate.await(t, "/tidy", 1)
-	ann.awaitNothing(t, tidy)
-	ann.awaitNothing(t, deaf)
-}
-
-func TestStoppingAFinishedTaskChangesNothing(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	done, failed := ann.submit(t, "run: echo done"), ann.submit(t, "run: exit 1")
-	for id, phase := range map[string]task.Phase{done: task.Completed, failed: task.Failed} {
-		before := ann.await(t, id, phase)
-		got, err := ann.Stop(t.Context(), id)
-		if want := task.NewStopResponse(id); err != nil || got != want {
-			t.Errorf("stop of a %s task: %+v, %v, want %+v", phase, got, err, want)
-		}
-		after := ann.await(t, id, phase)
-		before.UpdatedAt = after.UpdatedAt // the log may contain the end later than the cluster shows it
-		if !cmp.Equal(before, after) {
-			t.Errorf("the stop changed a %s task (-before +after):\n%s", phase, cmp.Diff(before, after))
-		}
-		if len(ann.jobs(t, id)) != 1 {
-			t.Errorf("the stop removed the Job of a %s task", phase)
-		}
-	}
-	if got := ann.log(t, done, client.LogOptions{}); got != "done\n" {
-		t.Errorf("log after the stop: %q", got)
-	}
-}
-
 func TestSetupAndRunAreTwoScripts(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
@@ -192,18 +113,4 @@ func TestSetupAndRunAreTwoScripts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A task fails if a user deletes one of its Jobs by hand. The task does not start again.
-func TestTaskWhoseJobWasRemovedByHandFails(t *testing.T) {
-	t.Parallel()
-	ann := start(t).as(t, "ann")
-	id := ann.submit(t, yaml("run", endless))
-	ann.await(t, id, task.Running)
-	background := metav1.DeletePropagationBackground
-	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
-	ann.awaitExplained(t, id, task.Failed, explanation{task.ReasonDeleted, "^its Job was deleted from the cluster, not by 'k8s-cli jobs stop'$", "^Submit the task again"})
-	ann.awaitNothing(t, id)
 }

@@ -148,20 +148,6 @@ Task %[1]s failed: Error: exit code 3
 	}
 }
 
-// The line changes while the backlog position of the task or the duration of the image pull
-// changes.
-func TestProgressOnTerminal(t *testing.T) {
-	t.Parallel()
-	ann := newUser(t)
-	r := newRegistry(t)
-	id := ann.submit(t, "run: true\nresources: {image_id: '"+r.name+"/slow:1'}")
-	attached := ann.atTerminal(t, 0, "jobs", "logs", id)
-	const line = `pending: ContainerCreating: pulling image \S+/slow:1, or starting the container, for [0-9ms]+\x1b`
-	attached.out.awaitMatch(t, regexp.MustCompile(line+".*"+line)) // the line appears, and later appears again
-	ann.stop(t, id)
-	attached.end(t).fails(t, 103)
-}
-
 // Ctrl-C does not change the task, and the CLI says how to attach again.
 func TestInterruptOnTerminal(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package features
 
 import (
 	"bufio"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -141,20 +140,11 @@ func TestTypeScriptExamples(t *testing.T) {
 // bodyOf returns the body of a page.
 func bodyOf(t *testing.T, url string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	page, err := testkit.Send(t.Context(), http.DefaultClient, testkit.Request{Method: http.MethodGet, URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	return string(page.Body)
 }
 
 var jsBlock = regexp.MustCompile("(?s)```js\n(.*?)```")

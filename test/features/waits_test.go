@@ -51,7 +51,6 @@ func TestBacklogPosition(t *testing.T) {
 func TestQuotasOfServicesAndSecrets(t *testing.T) {
 	t.Parallel()
 	for quota, file := range map[string]string{
-		jobQuota:         "run: 'true'",
 		"count/services": "num_nodes: 2\nrun: 'true'",
 		"count/secrets":  "run: 'true'\nsecrets: {TOKEN: x}",
 	} {
@@ -70,7 +69,7 @@ func TestQuotasOfServicesAndSecrets(t *testing.T) {
 // A user suspends a Job by hand. No queue admits the Job.
 func TestTaskSuspendedByHand(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, yaml("run", endless))
 	job := ann.awaitJobs(t, id, 1)[0].Name
 	patch := []byte(`{"spec":{"suspend":true}}`)
@@ -107,7 +106,7 @@ func TestVolumeWithoutProvisioner(t *testing.T) {
 // pod ends.
 func TestVolumeDeletedBeforeTaskStarts(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	uses := ann.submit(t, "volumes: {/data: data}\n"+yaml("run", endless))
 	ann.await(t, uses, task.Running)
@@ -125,9 +124,9 @@ func TestVolumeDeletedBeforeTaskStarts(t *testing.T) {
 // The test is the attacher of a volume driver, and reports an error.
 func TestVolumeAttachErrors(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	class := "attached-" + ann.namespace
-	ann.provide(t, volumeOf(class, "1Gi", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example", VolumeHandle: class}}))
+	ann.provide(t, volumeOf(class, corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example", VolumeHandle: class}}))
 	ann.create(t, task.Volume{Name: "data", Size: "1Gi", StorageClass: &class})
 	id := ann.submit(t, "run: 'true'\nvolumes: {/data: data}")
 	eventually(t, "the volume is to be attached", func() (string, bool) {
@@ -175,7 +174,7 @@ func TestUnknownScheduler(t *testing.T) {
 // An object with the name of the task's Job already exists.
 func TestJobNameCollision(t *testing.T) {
 	t.Parallel()
-	ann := start(t).as(t, "ann")
+	ann := newUser(t)
 	id := ann.submit(t, idle) // its volume is created once the name is taken
 	_, err := ann.BatchV1().Jobs(ann.namespace).Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: ann.task(t, id).Metadata.JobName},

@@ -153,9 +153,7 @@ func TestNoOperationCrossesUsers(t *testing.T) {
 	login := ann.prepare(t, "auth", "login", "--token-stdin")
 	login.Stdin = strings.NewReader("anns\n")
 	login.start(t)
-	if r := login.end(t); r.code != 0 {
-		t.Fatalf("log in: %+v", r)
-	}
+	login.end(t).ok(t)
 	hers := ann.settle(t, name)
 	bobs := []string{"Authorization", "Bearer bobs", "Idempotency-Key", "k"}
 	first := s.post(t, "", "/tasks/submit", `{"run": "true"}`, "Authorization", "Bearer anns", "Idempotency-Key", "k")

@@ -50,25 +50,19 @@ func fails(t *testing.T) func(string) {
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
 	dir := &tar.Header{Name: "x/", Typeflag: tar.TypeDir, Mode: 0o755}
-	file := func(name string) *tar.Header {
-		return &tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 4, Mode: 0o644}
-	}
-	link := func(name, to string) *tar.Header {
-		return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
-	}
 	for _, tt := range []struct {
 		name    string
 		entries []*tar.Header
 		skipped []string // nil means that Unpack fails
 	}{
-		{"parent", []*tar.Header{dir, file("x/../victim")}, nil},
-		{"absolute", []*tar.Header{dir, file("/tmp/victim")}, nil},
-		{"other name", []*tar.Header{dir, file("xx/victim")}, nil},
-		{"first entry elsewhere", []*tar.Header{file("../victim")}, nil},
+		{"parent", []*tar.Header{dir, regular("x/../victim")}, nil},
+		{"absolute", []*tar.Header{dir, regular("/tmp/victim")}, nil},
+		{"other name", []*tar.Header{dir, regular("xx/victim")}, nil},
+		{"first entry elsewhere", []*tar.Header{regular("../victim")}, nil},
 		{"link instead of a file", []*tar.Header{link("x", "/etc/passwd")}, nil},
-		{"through a link", []*tar.Header{dir, link("x/d", "."), file("x/d/victim")}, nil},
+		{"through a link", []*tar.Header{dir, link("x/d", "."), regular("x/d/victim")}, nil},
 		{"dir through a link", []*tar.Header{dir, link("x/d", "."), {Name: "x/d/e/", Typeflag: tar.TypeDir, Mode: 0o755}}, nil},
-		{"over a link", []*tar.Header{dir, link("x/l", "../victim"), file("x/l")}, []string{"x/l"}},
+		{"over a link", []*tar.Header{dir, link("x/l", "../victim"), regular("x/l")}, []string{"x/l"}},
 		{"link out", []*tar.Header{dir, link("x/l", "../victim")}, []string{"x/l"}},
 		{"absolute link", []*tar.Header{dir, link("x/l", "/etc/passwd")}, []string{"x/l"}},
 		{"hard link out", []*tar.Header{dir, {Name: "x/l", Typeflag: tar.TypeLink, Linkname: "../victim"}}, []string{"x/l"}},

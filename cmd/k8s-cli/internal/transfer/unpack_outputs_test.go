@@ -37,6 +37,10 @@ func regular(name string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 4, Mode: 0o644}
 }
 
+func link(name, to string) *tar.Header {
+	return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
+}
+
 func TestExistingFilesStay(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "new", "target")
@@ -65,9 +69,6 @@ func TestExistingFilesStay(t *testing.T) {
 // TestHostileOutputs checks that no archive of outputs writes or links anything outside of the target.
 func TestHostileOutputs(t *testing.T) {
 	t.Parallel()
-	link := func(name, to string) *tar.Header {
-		return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
-	}
 	for _, tt := range []struct {
 		name    string
 		entries []*tar.Header
