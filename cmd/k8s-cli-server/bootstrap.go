@@ -18,7 +18,8 @@ import (
 // liveness is OK, readiness names the missing dependency, and all other requests get 503.
 type bootstrapServer struct {
 	waitingFor atomic.Pointer[string]
-	handOver   context.CancelFunc // stops the bootstrap server, so that another one can serve
+	listener   net.Listener
+	stop       context.CancelFunc
 	ended      chan struct{}
 }
 
@@ -26,7 +27,7 @@ type bootstrapServer struct {
 // close.
 func startBootstrap(listener net.Listener, login task.Login, logger *slog.Logger) *bootstrapServer {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &bootstrapServer{handOver: cancel, ended: make(chan struct{})}
+	s := &bootstrapServer{listener: listener, stop: cancel, ended: make(chan struct{})}
 	server := api.New(nil, api.Readers{}, s, api.Config{Auth: s, Login: login, Version: release.Read().Version, CloseConnections: true, Logger: logger})
 	go func() {
 		defer close(s.ended)
@@ -35,6 +36,13 @@ func startBootstrap(listener net.Listener, login task.Login, logger *slog.Logger
 		}
 	}()
 	return s
+}
+
+// handOver stops the bootstrap server. The bootstrap server accepts no connection after handOver has
+// returned, so that every later connection reaches the server that reports that it is ready.
+func (s *bootstrapServer) handOver() {
+	s.stop()
+	_ = s.listener.Close()
 }
 
 // close stops the bootstrap server and returns once it has stopped.

@@ -150,8 +150,13 @@ type sharedListener struct {
 	once sync.Once
 }
 
-// Accept returns the next connection.
+// Accept returns the next connection, and no connection after Close.
 func (l *sharedListener) Accept() (net.Conn, error) {
+	select {
+	case <-l.done:
+		return nil, net.ErrClosed
+	default:
+	}
 	select {
 	case a := <-l.accepted:
 		return a.conn, a.err

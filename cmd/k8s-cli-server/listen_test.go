@@ -31,6 +31,11 @@ func TestListenersAcceptWhatComesToAny(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for range 10 {
+			if _, err := shared.Accept(); !errors.Is(err, net.ErrClosed) {
+				t.Fatalf("what was lent accepts a connection after its end: %v", err)
+			}
+		}
 		got, err := both.Accept()
 		if err != nil || got.LocalAddr().String() != one.Addr().String() {
 			t.Fatalf("%v, %v", got, err)

@@ -55,10 +55,8 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 	g.Go(func() error { return p.deps.log.Run(running, p.stateMachine()) })
 	g.Go(func() error { return p.informers.Run(running) })
 	g.Go(func() error { return p.optional.Run(running) })
-	g.Go(func() error {
-		handOver()
-		return p.server.Run(serving, listening.api)
-	})
+	handOver()
+	g.Go(func() error { return p.server.Run(serving, listening.api) })
 	if listening.files != nil {
 		g.Go(func() error { return serveFiles(serving, listening.files, listening.api.dial, p.logger) })
 	}
