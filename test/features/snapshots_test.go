@@ -27,12 +27,12 @@ func TestServerStartsFromSnapshot(t *testing.T) {
 	runs, waits := ann.submit(t, yaml("run", endless)), ann.submit(t, "run: true\nvolumes: {/data: later}")
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	ann.await(t, runs, task.Running)
-	bob, many := s.as(t, "bob"), make([]task.Spec, 100)
+	bob, many := s.as(t, "bob"), make([]task.Spec, 20)
 	for i := range many {
 		many[i] = task.Spec{Run: "true # " + strings.Repeat("x", 120<<10), Volumes: map[string]string{"/data": "never"}}
 	}
 	for i := 0; strings.Count(s.process.Said(), "snapshot stored") < 2; i++ {
-		if i == 20 {
+		if i == 100 {
 			t.Fatal("no two snapshots were stored in 240 MB of submissions")
 		}
 		if _, err := bob.SubmitAll(t.Context(), many); err != nil {
