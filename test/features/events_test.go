@@ -118,7 +118,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 	nc, live := connect(t, address)
 	a := start(t, "--nats-url", address)
 	servers := []*server{a, a.again(t), a.again(t)}
-	const name, rounds, each = "ann@example.com", 3, 6
+	const name, rounds, each = "ann@example.com", 2, 4
 
 	var ids, streamed []string
 	after := "0"
