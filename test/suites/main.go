@@ -39,12 +39,12 @@ func main() {
 
 func run(ctx context.Context, names []string, base, only string) (bool, error) {
 	r := &runner{summary: newSummary(os.Stdout), only: only, force: os.Getenv("FORCE") != ""}
-	if slices.Equal(names, []string{"gate"}) {
-		return r.gate(ctx), nil
-	}
 	t, err := readTree()
 	if err != nil {
 		return false, err
+	}
+	if slices.Equal(names, []string{"gate"}) {
+		return r.gate(ctx, t)
 	}
 	chosen, err := choose(t, names, base)
 	if err != nil {

@@ -18,52 +18,74 @@ const script = "deploy/test.sh"
 // hash of the files that the suite read.
 const passed = ".local/passed"
 
+// gatePassed returns the directory of the records of the steps of the gate. It is in the cache of the
+// user, as the test cache of Go is, so that the records serve every clone.
+func gatePassed() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "k8s-cli", "passed"), err
+}
+
 // A runner runs steps, and collects their times and the results of their tests.
 type runner struct {
 	summary *summary
 	only    string // regular expression of the names of tests; all tests if empty
 	force   bool
+	ran     bool // a suite ran
 }
 
 // gate runs the steps of the gate, and reports whether all of them passed. A step that prepares
 // the tests and fails ends the gate.
-func (r *runner) gate(ctx context.Context) bool {
-	for _, name := range gate {
-		if !r.step(ctx, name) && !strings.HasPrefix(name, "gate-") {
+func (r *runner) gate(ctx context.Context, t *tree) (bool, error) {
+	dir, err := gatePassed()
+	if err != nil {
+		return false, err
+	}
+	for _, s := range gate {
+		if !r.suite(ctx, t, s, dir) && !strings.HasPrefix(s.name, "gate-") {
 			break
 		}
 	}
 	r.down(ctx)
-	return r.summary.close()
+	return r.summary.close(), nil
 }
 
-// suites runs suites that did not pass on the same files before, and reports whether all passed.
+// suites runs suites, and reports whether all passed.
 func (r *runner) suites(ctx context.Context, t *tree, chosen []suite) bool {
-	ran := false
 	for _, s := range chosen {
-		record := filepath.Join(passed, s.name)
-		hash, err := t.hash(s)
-		if err != nil {
-			r.summary.fails(s.name, err.Error())
-			continue
-		}
-		if before, _ := os.ReadFile(record); string(before) == hash && !r.force && r.only == "" {
-			r.summary.before(s.name)
-			continue
-		}
-		_ = os.Remove(record)
-		ran = true
-		if r.step(ctx, s.name) && r.only == "" {
-			r.keep(record, hash)
-		}
+		r.suite(ctx, t, s, passed)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if ran && r.only == "" { // the cluster is kept for the next run of a few tests
+	if r.ran && r.only == "" { // the cluster is kept for the next run of a few tests
 		r.down(ctx)
 	}
 	return r.summary.close()
+}
+
+// suite runs a suite that did not pass on the same files before, and reports whether the suite
+// passed. dir contains the records.
+func (r *runner) suite(ctx context.Context, t *tree, s suite, dir string) bool {
+	if !s.reads() {
+		return r.step(ctx, s.name)
+	}
+	record := filepath.Join(dir, s.name)
+	hash, err := t.hash(s)
+	if err != nil {
+		r.summary.fails(s.name, err.Error())
+		return false
+	}
+	if before, _ := os.ReadFile(record); string(before) == hash && !r.force && r.only == "" {
+		r.summary.before(s.name)
+		return true
+	}
+	_ = os.Remove(record)
+	r.ran = true
+	ok := r.step(ctx, s.name)
+	if ok && r.only == "" {
+		r.keep(record, hash)
+	}
+	return ok
 }
 
 func (r *runner) keep(record, hash string) {

@@ -55,7 +55,7 @@ func (t *tree) readImports() error {
 		module = fields[3]
 		deps[name] = append(deps[name], strings.Fields(fields[2])...)
 	}
-	for _, s := range suites {
+	for _, s := range slices.Concat(gate, suites) {
 		for _, pattern := range s.packages {
 			prefix, below := strings.CutSuffix(module+strings.TrimPrefix(pattern, "."), "/...")
 			var found []string
