@@ -15,8 +15,9 @@ code=0
 plain=(-trimpath -gcflags=all=-dwarf=false)
 plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) ${plain[*]}" "$@"; }
 
-# The suites use the race detector. The feature tests and crash points of the gate do not: a server
-# with the race detector takes five times the processor time.
+# The suites use the race detector. The feature tests and the crash points do not: a server
+# with the race detector takes five times the processor time. The suites docs, clients, durability,
+# faults and attack run each part of the server with the detector.
 flags=(-race -trimpath)
 export CGO_ENABLED=1 GORACE="suppressions=$PWD/test/race.txt"
 without_race() {
@@ -116,6 +117,7 @@ case $1 in
   unit) unit ./pkg/... ./cmd/... $(go list ./test/... | grep -v -E '/test/(attack|chart|crash|deploy|durability|features|openapi|ui)$') ;;
   features)
     helm; prometheus; nats
+    without_race
     programs
     kubelet
     features -skip "FakePods|$docs|$clients|$charts"
@@ -147,6 +149,7 @@ case $1 in
     K8S_CLI_TEST_FAULTS_KUBECONFIG=$K8S_CLI_TEST_KUBECONFIG tests -count=1 -timeout 40m ./test/faults/...
     ;;
   crash)
+    without_race
     programs
     fake
     tests -count=1 -timeout 40m ./test/crash
