@@ -39,6 +39,9 @@ func main() {
 
 func run(ctx context.Context, names []string, base, only string) (bool, error) {
 	r := &runner{summary: newSummary(os.Stdout), only: only, force: os.Getenv("FORCE") != ""}
+	if err := settleTimes(); err != nil {
+		return false, err
+	}
 	t, err := readTree()
 	if err != nil {
 		return false, err
