@@ -19,7 +19,10 @@ plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) ${plain[*]}" "$@"; }
 # with the race detector takes five times the processor time. The suites docs, clients, durability,
 # faults and attack run each part of the server with the detector.
 flags=(-race -trimpath)
-export CGO_ENABLED=1 GORACE="suppressions=$PWD/test/race.txt"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/k8s-cli
+mkdir -p "$cache"
+cp test/race.txt "$cache/" # Go's test cache compares GORACE, so it is the same in every clone
+export CGO_ENABLED=1 GORACE="suppressions=$cache/race.txt"
 without_race() {
   flags=("${plain[@]}")
   bin=$dir/plain
@@ -68,11 +71,19 @@ tests() {
 }
 
 # unit runs tests that need no cluster. Go skips the packages that did not change since they
-# passed.
+# passed. The key of the test cache contains the paths of the files that a test reads, so the tests
+# run at a path that is the same for every clone, unless another clone runs its tests there.
 unit() {
   local arguments=()
   [ -z "${FORCE:-}" ] || arguments=(-count=1 -shuffle=on)
-  tests "${arguments[@]}" "$@"
+  exec 9>"$cache/checkout.lock"
+  if flock -n 9; then
+    ln -sfn "$PWD" "$cache/checkout"
+    cd "$cache/checkout"
+  fi
+  tests "${arguments[@]}" "$@" 9>&-
+  cd "$(pwd -P)"
+  exec 9>&-
 }
 
 # The feature tests that belong to other suites.
