@@ -167,6 +167,16 @@ func TestOIDCLookupsAreLimited(t *testing.T) {
 		return i.sign(map[string]any{"alg": "RS256", "kid": fmt.Sprint("made-up-", n)}, map[string]any{"iss": i.URL, "aud": "k8s-cli", "sub": "root", "exp": time.Now().Add(time.Hour).Unix()})
 	}
 	began := time.Now()
+	// While a request for the keys ends, go-oidc gives its keys to callers that come later.
+	for n := -1; ; n-- {
+		_, err := o.Identify(t.Context(), from("192.0.2.1", forged(n)))
+		if isBusy(err) {
+			break
+		}
+		if !errors.Is(err, task.ErrUnauthorized) || n < -1000 {
+			t.Fatal(err)
+		}
+	}
 	for n := range 60 {
 		if _, err := o.Identify(t.Context(), from("192.0.2.1", forged(n))); !isBusy(err) {
 			t.Errorf("token %d: %v", n, err)
