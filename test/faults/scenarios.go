@@ -29,12 +29,12 @@ type scenario struct {
 // scenarios are all scenarios. The same rules check the history of each one.
 var scenarios = []scenario{
 	{
-		name: "kills", help: "SIGKILL of servers at random moments (-rounds) while all that users do goes on (-tasks)",
+		name: "kills", help: "kills servers with SIGKILL at random moments (-rounds), while users send requests of every kind (-tasks)",
 		sizes: sizes{servers: 1, rounds: 20, tasks: 2000, clients: 64},
 		run:   func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.killServer) },
 	},
 	{
-		name: "all", help: "every fault there is, in random order (-rounds), on three servers and three NATS nodes, while all that users do goes on",
+		name: "all", help: "injects every fault in random order (-rounds) on three servers and three NATS nodes, while users send requests of every kind",
 		sizes: sizes{servers: 3, nodes: 3, rounds: 30, tasks: 3000, clients: 64}, cuts: true,
 		run: func(ctx context.Context, p *performance) error { return p.under(ctx, load.Mix, p.anyFault) },
 	},

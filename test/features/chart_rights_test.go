@@ -140,7 +140,7 @@ func (c *cluster) installRights(t *testing.T) (given []string) {
 	return given
 }
 
-// token returns a token for a service account, which is created if there is none.
+// token returns a token for a service account, and creates the service account if it does not exist.
 func (c *cluster) token(t *testing.T, name, audience string) string {
 	t.Helper()
 	accounts := c.CoreV1().ServiceAccounts(c.namespace)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// settleTimes gives each file that does not differ from the last commit a time that depends on the
+// settleTimes gives each file that does not differ from the index of git a time that depends on the
 // history and on the content of the file alone, and each directory the time of its youngest file.
 // The test cache of Go compares the times of the files that a test reads, not their content, and in
 // a new clone every file is new.

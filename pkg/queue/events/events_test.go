@@ -570,7 +570,7 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 	for i, want := range []bool{false, false, false, true, true} {
 		got := p.storedEvents(t, task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
 		if got.Complete != want || len(got.Events) != min(3, 5-i) {
-			t.Errorf("behind event %d of which the first three are gone: whole %v, %d events", i, got.Complete, len(got.Events))
+			t.Errorf("read after event %d, with the first three events deleted: complete %v, %d events", i, got.Complete, len(got.Events))
 		}
 	}
 }
