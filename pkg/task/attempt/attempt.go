@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"k8s-cli/pkg/task"
 )
@@ -26,14 +27,20 @@ const maxMessage = 256
 // have ended.
 func Kept(number, newest int) bool { return number <= KeepFirst || number > newest-KeepLast }
 
+// Of returns the recorded attempts of a node, oldest first. The recorded attempts of a task are
+// sorted by rank and number.
+func Of(all []task.Attempt, rank int) []task.Attempt {
+	first := sort.Search(len(all), func(i int) bool { return all[i].Rank >= rank })
+	n := sort.Search(len(all)-first, func(i int) bool { return all[first+i].Rank > rank })
+	return all[first : first+n]
+}
+
 // Last returns the last recorded attempt of a node; Number is 0 if there is none.
-func Last(all []task.Attempt, rank int) (last task.Attempt) {
-	for _, a := range all {
-		if a.Rank == rank && a.Number > last.Number {
-			last = a
-		}
+func Last(all []task.Attempt, rank int) task.Attempt {
+	if of := Of(all, rank); len(of) > 0 {
+		return of[len(of)-1]
 	}
-	return last
+	return task.Attempt{}
 }
 
 // Accept adds new attempts to the recorded attempts of a task with a number of nodes. An
@@ -41,15 +48,17 @@ func Last(all []task.Attempt, rank int) (last task.Attempt) {
 // attempts to record, in a new list, and the added attempts as they were reported.
 func Accept(recorded, reported []task.Attempt, nodes int) (all, added []task.Attempt) {
 	all = slices.Clone(recorded)
+	newest := map[int]int{} // number of the last attempt of a node that was reported, by rank
 	for _, a := range reported {
-		if a.Rank < 0 || a.Rank >= nodes || a.Number != Last(all, a.Rank).Number+1 {
+		if a.Rank < 0 || a.Rank >= nodes || a.Number != max(newest[a.Rank], Last(recorded, a.Rank).Number)+1 {
 			continue
 		}
+		newest[a.Rank] = a.Number
 		added = append(added, a)
-		brief := a
-		brief.Output, brief.Message = "", clip(a.Message)
-		all = slices.DeleteFunc(append(all, brief), func(b task.Attempt) bool { return b.Rank == a.Rank && !Kept(b.Number, a.Number) })
+		a.Output, a.Message = "", clip(a.Message)
+		all = append(all, a)
 	}
+	all = slices.DeleteFunc(all, func(a task.Attempt) bool { return newest[a.Rank] > 0 && !Kept(a.Number, newest[a.Rank]) })
 	slices.SortStableFunc(all, func(a, b task.Attempt) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Number, b.Number))
 	})

@@ -3,6 +3,7 @@ package attempt_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,20 @@ func TestNumbersOfAttemptsDoNotChange(t *testing.T) {
 					t.Fatalf("%d pods, %d recorded, %d gone: the present attempt is %d", len(pods), recorded, gone, got)
 				}
 			}
+		}
+	}
+}
+
+func TestAttemptsOfANode(t *testing.T) {
+	all := []task.Attempt{{Rank: 0, Number: 1}, {Rank: 2, Number: 1}, {Rank: 2, Number: 7}, {Rank: 3, Number: 1}}
+	for rank, want := range []string{"1", "", "1 7", "1", ""} {
+		var got []string
+		for _, a := range attempt.Of(all, rank) {
+			got = append(got, strconv.Itoa(a.Number))
+		}
+		last, _ := strconv.Atoi(want[max(len(want)-1, 0):])
+		if strings.Join(got, " ") != want || attempt.Last(all, rank).Number != last {
+			t.Errorf("node %d: attempts %q, the last one %d; want %q", rank, got, attempt.Last(all, rank).Number, want)
 		}
 	}
 }

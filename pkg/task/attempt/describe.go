@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -28,7 +29,7 @@ func backoff(failures int) time.Duration {
 // WaitNote explains that a node has failed and when it starts again. WaitNote returns the
 // zero Note if the node does not wait for its next attempt.
 func WaitNote(v task.View, rank int, now time.Time) task.Note {
-	if !isAffected(v) {
+	if !isAffected(v, v.Jobs[rank:rank+1]) {
 		return task.Note{}
 	}
 	runs := Runs(v, rank)
@@ -64,26 +65,20 @@ func in(wait time.Duration) string {
 	}
 }
 
-// isAffected reports whether a node of the task was restarted or may be.
-func isAffected(v task.View) bool {
-	return v.Record != nil && (len(v.Attempts) > 0 || v.Earlier != nil || v.Submit.Resources().JobRecovery.MayRestart() || backsOff(v))
+// isAffected reports whether one of some nodes of the task was restarted or may be; jobs holds the
+// Jobs of these nodes.
+func isAffected(v task.View, jobs []*task.Job) bool {
+	return v.Record != nil && (len(v.Attempts) > 0 || v.Earlier != nil || v.Submit.Resources().JobRecovery.MayRestart() || slices.ContainsFunc(jobs, backsOff))
 }
 
-// backsOff reports whether a Job of the task replaces failed pods. Only Jobs that were
-// adopted without their submission can, if the record has no JobRecovery.
-func backsOff(v task.View) bool {
-	for _, job := range v.Jobs {
-		if job != nil && job.BackoffLimit > 0 {
-			return true
-		}
-	}
-	return false
-}
+// backsOff reports whether a Job replaces failed pods. Only a Job that was adopted without its
+// submission can, if the record has no JobRecovery.
+func backsOff(job *task.Job) bool { return job != nil && job.BackoffLimit > 0 }
 
 // Describe adds the attempts of a task to the metadata of its status. Nodes that wait for
 // their next attempt have no exit code: the exit code belongs to the attempt that ended.
 func Describe(v task.View, m *task.Metadata) {
-	if !isAffected(v) {
+	if !isAffected(v, v.Jobs) {
 		return
 	}
 	for rank := range m.Nodes {

@@ -31,11 +31,10 @@ func (r Run) UID() string {
 func Runs(v task.View, rank int) (all []Run) {
 	last := Last(v.Attempts, rank)
 	known := pods(v, rank)
-	for i := range v.Attempts {
-		if a := &v.Attempts[i]; a.Rank == rank {
-			pod := podOf(known, a.UID)
-			all = append(all, Run{a.Number, a, pod, isGone(v, rank, pod)})
-		}
+	recorded := Of(v.Attempts, rank)
+	for i := range recorded {
+		pod := podOf(known, recorded[i].UID)
+		all = append(all, Run{recorded[i].Number, &recorded[i], pod, isGone(v, rank, pod)})
 	}
 	number := last.Number
 	for _, pod := range known {
