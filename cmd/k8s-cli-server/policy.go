@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -27,6 +28,8 @@ func (c *policyConfig) define(f *pflag.FlagSet) {
 	f.StringSliceVar(&t.Schedulers, "allowed-schedulers", nil, "schedulers that tasks may name besides the default scheduler, separated by commas")
 	f.StringSliceVar(&t.PullSecrets, "allowed-pull-secrets", nil, "Secrets in --namespace with which tasks may pull images, separated by commas")
 	f.StringSliceVar((*[]string)(&t.Tolerations), "allowed-tolerations", nil, "taints of control planes and of cordoned nodes that tasks may tolerate: keys and prefixes, as for --allowed-annotations; "+policy.AnyTaint+" allows every toleration, also a toleration without a key")
+	f.StringSliceVar((*[]string)(&t.Devices), "allowed-devices", nil, "extended resources besides accelerators that tasks may request in pod_config: names such as rdma/ib and prefixes such as rdma/, separated by commas")
+	f.DurationVar(&t.GracePeriod, "max-grace-period", 10*time.Minute, "longest time for which a pod of a task may go on after its stop (terminationGracePeriodSeconds in pod_config); 0 means no limit")
 	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "claims that tasks may mount by name although no user owns the claims: all, labelled (claims with the label "+task.LabelShared+"=true) or off")
 	f.StringSliceVar(&c.notifyHosts, "notify-hosts", nil, "hosts to which the server may send notifications of tasks, separated by commas: HOST, *.DOMAIN or an IP address, each with an optional port; the prefix private: allows private addresses; without hosts, the server sends no notifications")
 	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "PersistentVolumeClaims that no task may mount, separated by commas")
@@ -46,6 +49,7 @@ func (c *policyConfig) check() error {
 		{"allowed-annotations", c.tasks.Annotations, policy.CheckKey},
 		{"allowed-labels", c.tasks.Labels, policy.CheckKey},
 		{"allowed-tolerations", taints, policy.CheckKey},
+		{"allowed-devices", c.tasks.Devices, policy.CheckKey},
 		{"allowed-priority-classes", c.tasks.PriorityClasses, task.CheckPriorityClass},
 		{"allowed-runtime-classes", c.tasks.RuntimeClasses, policy.CheckName},
 		{"allowed-schedulers", c.tasks.Schedulers, policy.CheckName},
@@ -57,6 +61,9 @@ func (c *policyConfig) check() error {
 				return usagef("--%s: %w", list.flag, err)
 			}
 		}
+	}
+	if c.tasks.GracePeriod < 0 {
+		return usagef("--max-grace-period: %s is negative", c.tasks.GracePeriod)
 	}
 	var err error
 	if c.tasks.Callbacks, err = callback.ParseHosts(c.notifyHosts); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,13 +16,13 @@ func TestPolicyFlags(t *testing.T) {
 		tasks: policy.Tasks{
 			Annotations: policy.Keys{"example.com/", "io.example.option"}, Labels: policy.Keys{"example.com/key"},
 			PriorityClasses: []string{"high", "low"}, RuntimeClasses: []string{"nvidia"}, Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"},
-			Tolerations: policy.Keys{"*", "node-role.kubernetes.io/"},
+			Tolerations: policy.Keys{"*", "node-role.kubernetes.io/"}, Devices: policy.Keys{"rdma/", "habana.ai/gaudi"}, GracePeriod: time.Minute,
 		},
 		literalClaims: "labelled", reserved: []string{"a", "b"},
 	}
 	args := []string{
 		"--allowed-annotations=example.com/,io.example.option", "--allowed-labels=example.com/key", "--allowed-priority-classes=high,low", "--allowed-runtime-classes=nvidia",
-		"--allowed-schedulers=volcano", "--allowed-pull-secrets=registry", "--allowed-tolerations=*,node-role.kubernetes.io/", "--literal-claims=labelled", "--reserved-claims=a,b",
+		"--allowed-schedulers=volcano", "--allowed-pull-secrets=registry", "--allowed-tolerations=*,node-role.kubernetes.io/", "--allowed-devices=rdma/,habana.ai/gaudi", "--max-grace-period=1m", "--literal-claims=labelled", "--reserved-claims=a,b",
 	}
 	env := map[string]string{}
 	for _, arg := range args {
@@ -49,7 +50,7 @@ func TestPolicyFlagsThatMakeNoSense(t *testing.T) {
 	for _, arg := range []string{
 		"--allowed-annotations=a b", "--allowed-annotations=*", "--allowed-annotations=app.kubernetes.io/", "--allowed-labels=skypilot-owner", "--allowed-labels=example.com/*",
 		"--allowed-priority-classes=system-node-critical", "--allowed-priority-classes=*", "--allowed-runtime-classes=A", "--allowed-schedulers=a b", "--allowed-pull-secrets=a/b",
-		"--allowed-tolerations=a b", "--literal-claims=some", "--reserved-claims=A", "--notify-hosts=https://a",
+		"--allowed-tolerations=a b", "--allowed-devices=*", "--max-grace-period=-1s", "--literal-claims=some", "--reserved-claims=A", "--notify-hosts=https://a",
 	} {
 		flag, value, _ := strings.Cut(arg, "=")
 		if _, err := parse(nil, arg); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), flag+": ") || !strings.Contains(err.Error(), value) {

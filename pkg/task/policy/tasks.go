@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
@@ -26,6 +27,8 @@ type Tasks struct {
 	PullSecrets     []string
 	Callbacks       callback.Hosts // that may receive notifications
 	Tolerations     Keys           // keys of guarded taints that tasks may tolerate; AnyTaint allows all taints
+	Devices         Keys           // extended resources that tasks may request in pod_config, besides their accelerators
+	GracePeriod     time.Duration  // longest terminationGracePeriodSeconds; 0 means no limit
 }
 
 // Keys lists keys of labels, annotations or taints. example.com/key matches only itself;
@@ -134,8 +137,13 @@ func (c *check) pod(path string, config json.RawMessage) {
 		Spec     struct {
 			PriorityClassName, RuntimeClassName, SchedulerName string
 
+			TerminationGracePeriodSeconds int64
+
 			ImagePullSecrets []struct{ Name string }
 			Tolerations      []struct{ Key string }
+			Containers       []struct {
+				Resources struct{ Limits map[string]any }
+			}
 		}
 	}
 	if err := json.Unmarshal(config, &pod); err != nil {
@@ -154,6 +162,14 @@ func (c *check) pod(path string, config json.RawMessage) {
 	}
 	for i, t := range spec.Tolerations {
 		c.toleration(fmt.Sprintf("%stolerations[%d]", path, i), t.Key)
+	}
+	for i, container := range spec.Containers {
+		for _, device := range slices.Sorted(maps.Keys(container.Resources.Limits)) { // package taskfile has added the requests
+			c.demand(c.Devices.allow(device), fmt.Sprintf("%scontainers[%d].resources.limits", path, i), device, "--allowed-devices")
+		}
+	}
+	if grace := time.Duration(spec.TerminationGracePeriodSeconds) * time.Second; c.GracePeriod > 0 && grace > c.GracePeriod && c.err == nil {
+		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%sterminationGracePeriodSeconds: %d is more than the %g seconds that this server allows (--max-grace-period)", path, spec.TerminationGracePeriodSeconds, c.GracePeriod.Seconds()))
 	}
 }
 

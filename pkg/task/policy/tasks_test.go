@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -90,7 +91,7 @@ func TestPolicyOfKeys(t *testing.T) {
 func TestPolicyNamesTheField(t *testing.T) {
 	all := Tasks{
 		Labels: Keys{"a.b/c"}, Annotations: Keys{"a.b/c"}, PriorityClasses: []string{"high"}, RuntimeClasses: []string{"nvidia"},
-		Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"}, Tolerations: Keys{"node-role.kubernetes.io/"},
+		Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"}, Tolerations: Keys{"node-role.kubernetes.io/"}, Devices: Keys{"rdma/"},
 	}
 	anyTaint := Tasks{Tolerations: Keys{AnyTaint}}
 	const pod = "config.kubernetes.pod_config."
@@ -123,6 +124,8 @@ func TestPolicyNamesTheField(t *testing.T) {
 		{withPod(`{"spec":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane"}]}}`), pod + `spec.tolerations[0].key: "node-role.kubernetes.io/control-plane" is not allowed on this server; its administrator can add it to --allowed-tolerations`, all},
 		{withPod(`{"spec":{"tolerations":[{"key":"CriticalAddonsOnly"}]}}`), pod + `spec.tolerations[0].key: "CriticalAddonsOnly" is not`, anyTaint},
 		{withPod(`{"spec":{"tolerations":[{"key":"node.kubernetes.io/unschedulable"}]}}`), pod + `spec.tolerations[0].key: "node.kubernetes.io/unschedulable" is not`, anyTaint},
+		{withPod(`{"spec":{"containers":[{"resources":{"limits":{"rdma/ib":"1"}}}]}}`), pod + `spec.containers[0].resources.limits: "rdma/ib" is not allowed on this server; its administrator can add it to --allowed-devices`, all},
+		{withPod(`{"spec":{"terminationGracePeriodSeconds":60}}`), "", Tasks{GracePeriod: time.Minute}},
 	} {
 		err := Tasks{}.Check(tt.task)
 		if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, task.ErrInvalid)) {
