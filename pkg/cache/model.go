@@ -29,6 +29,7 @@ type model struct {
 	backingOff map[*taskItem]bool // tasks with a node that waits for its next attempt
 	taken      *state.Snapshot    // snapshot at the last marker, until it is compared or stored
 	progress   *eventring.Ring    // receives events that only the cluster shows; nil while the model is built
+	yield      func()             // called between the changes of many objects, see guarded.yield; does nothing while the model is built
 }
 
 // settings stay when a model is replaced.
@@ -45,16 +46,23 @@ func newModel(set settings, s *state.State) *model {
 		settings: set, state: s, tasks: map[string]*taskItem{}, index: index, volumes: newVolumes(index),
 		admission: newAdmission(s, set.backlogChanged),
 		k8sEvents: explain.Events{}, unplaced: map[*taskItem]bool{}, backingOff: map[*taskItem]bool{},
+		yield: func() {},
 	}
 }
 
-// fold applies one entry of the log, and returns the keys of the changed objects.
+// fold applies one entry of the log, and returns the keys of the changed objects. Readers may
+// see the changes of an entry one by one, and see all of them before anybody is told that the entry
+// is folded.
 func (m *model) fold(e task.Entry) (result state.FoldResult, changed []task.Key) {
+	m.state.Yield = m.yield
 	result = m.state.Fold(e)
 	changed = result.Changed
+	m.yield()
 	m.removeExpired(result.Changed)
+	m.yield()
 	m.admission.queue.beginBatch(len(result.Changed))
 	for _, k := range result.Changed {
+		m.yield()
 		switch k.Kind {
 		case task.KindTask:
 			m.applyTask(k.ID)
@@ -63,6 +71,7 @@ func (m *model) fold(e task.Entry) (result state.FoldResult, changed []task.Key)
 		}
 		m.history.add(m.state, k)
 	}
+	m.yield()
 	m.admission.queue.endBatch()
 	m.takeSnapshot(result.Snapshot)
 	return result, changed
@@ -120,6 +129,7 @@ func (m *model) item(id string) *taskItem {
 
 // refresh derives the view of a task again and updates everything that depends on the view.
 func (m *model) refresh(i *taskItem) task.View {
+	missed := i.misses()
 	v, awaited, waitsForNode := m.derive(i)
 	m.volumes.await(i, awaited)
 	m.admission.update(i, &v)
@@ -130,7 +140,17 @@ func (m *model) refresh(i *taskItem) task.View {
 		m.index.count(i, i.listedAs(m.render.Phase(v), &v))
 	}
 	i.setDerived(&v)
+	if g := i.jobGroup(); g.Follows() && (i.misses() != missed || g.Index == g.Tasks-1 && !i.record.Admitted()) {
+		m.refreshFirst(g.ID)
+	}
 	return v
+}
+
+// refreshFirst refreshes the first task of a job group, which waits for the volumes of all tasks.
+func (m *model) refreshFirst(id string) {
+	if first := m.tasks[id]; first != nil {
+		m.refresh(first)
+	}
 }
 
 // derive joins the record, Jobs and pods of a task, finds its claims, and explains why its
@@ -144,9 +164,23 @@ func (m *model) derive(i *taskItem) (v task.View, awaited []string, waitsForNode
 	}
 	awaited = i.unresolvedVolumes(v.Record)
 	m.volumes.resolveAll(&v, awaited)
+	m.addMissingOfOthers(&v)
 	v.Released = m.volumes.released(v.Record)
 	v.Notes, waitsForNode = m.explainer().Explain(&v, i.requirements())
 	return v, awaited, waitsForNode
+}
+
+// addMissingOfOthers adds the missing volumes of the other tasks of a job group to its first task,
+// whose admission admits all tasks.
+func (m *model) addMissingOfOthers(v *task.View) {
+	if !v.Submit.JobGroup.Leads() || v.UIDs != nil || v.Phase.Over() {
+		return
+	}
+	for _, id := range m.state.JobGroup(v.Submit.JobGroup.ID) {
+		if other := m.tasks[id]; id != v.Submit.ID && other != nil && other.misses() {
+			v.Missing = append(slices.Clip(v.Missing), other.extra.missing...)
+		}
+	}
 }
 
 func (m *model) explainer() explain.Explainer {
@@ -169,8 +203,10 @@ func isBackingOff(notes []task.Note) bool {
 // refreshAll refreshes tasks and returns their keys.
 func (m *model) refreshAll(items []*taskItem) (changed []task.Key) {
 	for _, item := range items {
-		m.refresh(item)
-		changed = append(changed, task.Key{Kind: task.KindTask, ID: item.id})
+		if m.yield(); m.tasks[item.id] == item {
+			m.refresh(item)
+			changed = append(changed, task.Key{Kind: task.KindTask, ID: item.id})
+		}
 	}
 	return changed
 }
@@ -237,7 +273,7 @@ func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(explain.Events)
 // controller is not notified.
 func (m *model) explainAgain(items []*taskItem) {
 	for _, item := range items {
-		if item.record == nil || item.record.Phase().Over() {
+		if m.yield(); m.tasks[item.id] != item || item.record == nil || item.record.Phase().Over() {
 			continue
 		}
 		m.reportProgress(item, m.refresh(item))

@@ -87,7 +87,7 @@ func (s *Store) replace(next *model) (before *model) {
 		change(next)
 	}
 	before = s.guarded.model
-	next.progress = s.events
+	next.progress, next.yield = s.events, s.guarded.yield
 	s.guarded.model, s.rebuilding, s.pendingChanges = next, false, nil
 	s.events.Reset(s.state.Seq, s.state.LastEvent())
 	s.admission.queue.bumpRevision()

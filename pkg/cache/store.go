@@ -50,10 +50,35 @@ type Store struct {
 }
 
 // A guarded model is read and written under its lock. A reader holds the lock for one look-up,
-// a writer for one object.
+// a writer for one object or, if a change concerns many objects, for maxHold.
 type guarded struct {
 	mu sync.RWMutex
 	*model
+
+	lockedAt    time.Time     // when the writer that holds the lock got it
+	longestHold time.Duration // for which a writer has held the lock
+}
+
+// maxHold is for how long a writer holds the lock. One entry of the log may change all tasks of a
+// user.
+const maxHold = 5 * time.Millisecond
+
+func (g *guarded) lock() {
+	g.mu.Lock()
+	g.lockedAt = time.Now()
+}
+
+func (g *guarded) unlock() {
+	g.longestHold = max(g.longestHold, time.Since(g.lockedAt))
+	g.mu.Unlock()
+}
+
+// yield lets other goroutines have the lock if the caller has held it for maxHold.
+func (g *guarded) yield() {
+	if time.Since(g.lockedAt) >= maxHold {
+		g.unlock()
+		g.lock()
+	}
 }
 
 // read calls look with the folded log, which look must not change.
@@ -68,7 +93,7 @@ func New(render Renderer) *Store {
 	events := eventring.New()
 	settings := settings{render: render, nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
-	s.progress, s.requests = events, capacity.NewLedger(settings.nodes)
+	s.progress, s.requests, s.guarded.model.yield = events, capacity.NewLedger(settings.nodes), s.guarded.yield
 	s.Views, s.Backlog, s.Uploads, s.Files, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, files.Files{Read: s.read}, Users{&s.guarded}
 	s.Answers = Answers{&s.guarded, render, &bodies.Cache{}}
 	return s
@@ -107,10 +132,10 @@ func (s *Store) Session(user, id string, began uint64) (log string, seq uint64, 
 // cannot read the entry, and task.ErrDiverged if the entry shows that the state differs from
 // the state of the other pods.
 func (s *Store) Fold(e task.Entry) ([]task.Result, error) {
-	s.mu.Lock()
+	s.lock()
 	result, changed := s.guarded.model.fold(e)
+	s.unlock()
 	s.events.Add(e.Seq, result.Events...)
-	s.mu.Unlock()
 	s.notify(changed)
 	if result.Unknown != nil {
 		return result.Results, result.Unknown
@@ -121,12 +146,12 @@ func (s *Store) Fold(e task.Entry) ([]task.Result, error) {
 // observe applies a change of the cluster; change returns the keys of the changed objects.
 // During a rebuild, change is called again on the next model.
 func (s *Store) observe(change func(*model) []task.Key) {
-	s.mu.Lock()
-	changed := change(s.guarded.model)
+	s.lock()
 	if s.rebuilding {
 		s.pendingChanges = append(s.pendingChanges, change)
 	}
-	s.mu.Unlock()
+	changed := change(s.guarded.model)
+	s.unlock()
 	s.notify(changed)
 }
 

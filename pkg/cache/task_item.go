@@ -85,6 +85,17 @@ func (i *taskItem) empty() bool {
 	return i.record == nil && len(i.jobs) == 0 && len(i.pods) == 0
 }
 
+// misses reports whether a volume of the task does not exist.
+func (i *taskItem) misses() bool { return i.extra != nil && len(i.extra.missing) > 0 }
+
+// jobGroup returns the membership of the task in a job group, nil if there is none.
+func (i *taskItem) jobGroup() *task.JobGroup {
+	if i.record == nil {
+		return nil
+	}
+	return i.record.JobGroup()
+}
+
 // isOf reports whether the item is a task of user.
 func (i *taskItem) isOf(user string) bool {
 	return i != nil && i.record != nil && i.record.User() == user

@@ -215,7 +215,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next.store = cache.New(fakeRenderer{})
 	next.store.SetAdmissionLimits(l)
 	next.Controller = New(w.cluster, namespace, projectionOf(next.store), w.log, Config{Workers: 4})
-	next.deletions.firstRetry = 0
+	next.retryDeletionsAfter(0)
 	next.window = 3
 	next.store.OnChange(next.Enqueue)
 	w.log.join(w.t, next.store)

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -65,17 +66,33 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 	if err != nil || wrong != nil || nodes < 1 || nodes > task.MaxNodes {
 		return nil, false
 	}
+	group, ok := jobGroupOf(job, nodes)
+	if !ok {
+		return nil, false
+	}
 	return &task.Adopted{
 		Submit: &task.Submit{
-			ID:    seen.TaskID,
-			User:  job.Annotations[task.AnnotationUser],
-			Group: job.Labels[task.LabelGroup],
-			Task:  task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration]},
+			ID:       seen.TaskID,
+			User:     job.Annotations[task.AnnotationUser],
+			Group:    job.Labels[task.LabelGroup],
+			JobGroup: group,
+			Task:     task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration]},
 		},
 		Hash:      job.Annotations[task.AnnotationSubmission],
 		CreatedAt: created,
 		UIDs:      make([]string, nodes),
 	}, true
+}
+
+// jobGroupOf returns the membership that the annotation of a Job describes, nil if there is none. ok
+// is false if the annotation is not valid.
+func jobGroupOf(job *batchv1.Job, nodes int) (g *task.JobGroup, ok bool) {
+	raw := job.Annotations[task.AnnotationJobGroup]
+	if raw == "" {
+		return nil, true
+	}
+	err := json.Unmarshal([]byte(raw), &g)
+	return g, err == nil && g != nil && g.ID != "" && 0 <= g.Index && g.Index < g.Tasks && nodes <= g.Jobs
 }
 
 // adoptVolume makes a record for a claim that the log does not contain.

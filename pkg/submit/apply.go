@@ -38,6 +38,9 @@ func (c *Controller) apply(ctx context.Context, k task.Key, v task.View, seen re
 		return err
 	}
 	for i, m := range gang {
+		if m.UIDs != nil { // by a controller that did not come to the first task
+			continue
+		}
 		for _, ensure := range []func(context.Context, *task.Record, string, readPoint) error{c.ensureService, c.ensureSecret} {
 			if v.JobsToAdmit() > 1 { // the creations before took time
 				if seen, err = c.readBarrier(ctx); err != nil {
@@ -98,8 +101,7 @@ func (c *Controller) createJobs(ctx context.Context, gang []task.View, seen read
 func (c *Controller) ensureJob(ctx context.Context, v task.View, rank int, job *batchv1.Job, seen readPoint) (string, error) {
 	var live *batchv1.Job
 	err := error(apierrors.NewNotFound(batchv1.Resource("jobs"), job.Name))
-	several := v.NumNodes() > 1 || v.Submit.JobGroup != nil
-	if v.Jobs[rank] != nil || several && v.Reason != "" {
+	if v.Jobs[rank] != nil || v.Gang() && v.Reason != "" {
 		live, err = c.jobs.Get(ctx, job.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {

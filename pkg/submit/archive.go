@@ -47,13 +47,6 @@ func (a *archiveTimers) drop(k task.Key) {
 	delete(a.since, k)
 }
 
-// clear removes all timers, because another controller has led in the meantime.
-func (a *archiveTimers) clear() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.since = nil
-}
-
 // awaitArchive returns how much longer the Jobs of a task stay, so that the end of no log is
 // lost. The Jobs of a stopped task are deleted at once, because the archiver reads the logs of
 // ending pods anyway.

@@ -116,27 +116,40 @@ const (
 
 // A Controller reconciles objects while Run runs.
 type Controller struct {
-	jobs           batchclient.JobInterface // mutated in mutations.go only
-	claims         coreclient.PersistentVolumeClaimInterface
-	services       coreclient.ServiceInterface
-	secrets        coreclient.SecretInterface
-	pods           coreclient.PodInterface
-	namespace      string
-	projection     Projection
-	log            Log
-	config         Config
-	counters       counters
+	jobs       batchclient.JobInterface // mutated in mutations.go only
+	claims     coreclient.PersistentVolumeClaimInterface
+	services   coreclient.ServiceInterface
+	secrets    coreclient.SecretInterface
+	pods       coreclient.PodInterface
+	namespace  string
+	projection Projection
+	log        Log
+	config     Config
+	counters   counters
+	window     int              // see Backlog.Admission
+	firstRetry time.Duration    // see pendingDeletions
+	now        func() time.Time // of read points
+
+	*term
+
+	queue atomic.Pointer[queue] // nil while Run does not run
+}
+
+// A term is what a controller remembers while it leads. A controller that leads again begins with a
+// new term, because another one has led in the meantime.
+type term struct {
 	deletions      pendingDeletions
 	earlyEvictions earlyEviction
-	window         int // see Backlog.Admission
 	admitting      appendGuard
 	quota          reservation
 	waits          waitTimers
 	runs           runTimer
 	archiveWaits   archiveTimers
-	now            func() time.Time // of read points
+	publications   publications
+}
 
-	queue atomic.Pointer[queue] // nil while Run does not run
+func (c *Controller) newTerm() *term {
+	return &term{deletions: pendingDeletions{firstRetry: c.firstRetry}}
 }
 
 type queue = workqueue.TypedRateLimitingInterface[task.Key]
@@ -145,7 +158,7 @@ type queue = workqueue.TypedRateLimitingInterface[task.Key]
 // projection, and appends facts to log. The controller does nothing before Run.
 func New(k8s kubernetes.Interface, namespace string, projection Projection, log Log, c Config) *Controller {
 	c = c.withDefaults()
-	return &Controller{
+	controller := &Controller{
 		jobs:       k8s.BatchV1().Jobs(namespace),
 		claims:     k8s.CoreV1().PersistentVolumeClaims(namespace),
 		services:   k8s.CoreV1().Services(namespace),
@@ -155,10 +168,12 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, log 
 		projection: projection,
 		log:        log,
 		config:     c,
-		deletions:  pendingDeletions{firstRetry: firstRetry},
 		window:     windowOf(c.Workers),
+		firstRetry: firstRetry,
 		now:        time.Now,
 	}
+	controller.term = controller.newTerm()
+	return controller
 }
 
 // Enqueue notifies the controller of a change of an object in the store. Enqueue does not
@@ -192,12 +207,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer q.ShutDown()
 	c.queue.Store(&q)
 	defer c.queue.Store(nil)
-	defer c.deletions.clear()
-	defer c.earlyEvictions.clear()
-	defer c.quota.clear()
-	defer c.waits.clear()
-	defer c.runs.clear()
-	defer c.archiveWaits.clear()
+	c.term = c.newTerm()
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	for _, k := range c.projection.Keys() {
 		c.enqueue(q, k)

@@ -64,13 +64,6 @@ func (d *pendingDeletions) accepted(name, uid string, shown *task.Job) {
 	d.all[name] = &pendingDeletion{uid: uid, acceptedAt: time.Now(), retryAfter: wait, observed: shown != nil && shown.UID == uid}
 }
 
-// clear removes all deletions, because another controller has led in the meantime.
-func (d *pendingDeletions) clear() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	clear(d.all)
-}
-
 // drop removes the deletion of a Job that no longer exists.
 func (d *pendingDeletions) drop(name string) {
 	d.mu.Lock()

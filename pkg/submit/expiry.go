@@ -47,12 +47,6 @@ func (e *earlyEviction) drop(k task.Key) {
 	delete(e.all, k)
 }
 
-func (e *earlyEviction) clear() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all = nil
-}
-
 // evict deletes the Jobs of finished tasks early.
 func (c *Controller) evict(finished []task.Key) {
 	for _, k := range finished {

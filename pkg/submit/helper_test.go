@@ -122,7 +122,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(fakeRenderer{}), awaitFact: make(chan struct{}, 1)}
 	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
-	w.deletions.firstRetry = 0 // each step repeats the deletion
+	w.retryDeletionsAfter(0) // each step repeats the deletion
 	w.now = func() time.Time { return time.Now().Add(time.Hour) }
 	w.store.OnChange(w.Enqueue)
 	w.store.OnChange(func(task.Key) {
@@ -143,6 +143,12 @@ func newTestCluster(t *testing.T) *testCluster {
 	return w
 }
 
+// retryDeletionsAfter sets the time after which the controller repeats a deletion.
+func (c *Controller) retryDeletionsAfter(d time.Duration) {
+	c.firstRetry = d
+	c.term = c.newTerm()
+}
+
 // precondition rejects a deletion with the UID of another object, as the API server does.
 func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := a.(clienttesting.DeleteActionImpl)
@@ -154,8 +160,8 @@ func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object
 	if options.Preconditions == nil || *options.Preconditions.UID != live.(metav1.Object).GetUID() {
 		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), deletion.Name, fmt.Errorf("precondition failed"))
 	}
-	if options.PropagationPolicy == nil || *options.PropagationPolicy != metav1.DeletePropagationBackground {
-		w.t.Errorf("delete %s without background propagation", deletion.Name)
+	if options.PropagationPolicy == nil || *options.PropagationPolicy == metav1.DeletePropagationOrphan {
+		w.t.Errorf("delete %s without its dependents", deletion.Name)
 	}
 	return false, nil, nil
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"k8s-cli/pkg/task"
 )
@@ -18,6 +21,12 @@ import (
 // submitGroup submits a job group and admits it. The tasks have the nodes of the argument nodes. The
 // first task is primary and the others are auxiliary, with a delay in seconds.
 func (w *testCluster) submitGroup(name string, delay int, nodes ...int) (ids []string) {
+	w.t.Helper()
+	return w.submitGroupWith(name, delay, func(*task.Submit) {}, nodes...)
+}
+
+// submitGroupWith is submitGroup with a change of each submission.
+func (w *testCluster) submitGroupWith(name string, delay int, change func(*task.Submit), nodes ...int) (ids []string) {
 	w.t.Helper()
 	jobs := 0
 	for _, n := range nodes {
@@ -33,6 +42,7 @@ func (w *testCluster) submitGroup(name string, delay int, nodes ...int) (ids []s
 		if i == 0 {
 			s.Together = len(nodes)
 		}
+		change(s)
 		raw, err := task.Command{Submit: s}.Encode()
 		if err != nil {
 			w.t.Fatal(err)
@@ -179,8 +189,10 @@ func TestNamesOfAJobGroupArePublished(t *testing.T) {
 		id, rank := ids[min(i, 1)], max(i-1, 0)
 		w.await(id, "pod", func(v task.View) bool { return v.Pods[rank] != nil })
 		w.addressOf(id, job, fmt.Sprint("10.0.0.", i+1))
-		if _, err := w.step(id); err != nil {
-			t.Fatal(err)
+		for _, id := range ids { // the task whose pod changed enqueues the others
+			if _, err := w.step(id); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if got := w.pod(jobs[0]).Annotations[task.AnnotationGroupHosts]; (got != "") != (i == 2) {
 			t.Errorf("after %d pods, the first one was told %q", i+1, got)
@@ -209,5 +221,125 @@ func TestAnAuxiliaryTaskEnds(t *testing.T) {
 	_, _ = w.step(ids[1])
 	if _, left := w.jobsByName()[w.record(ids[1]).JobNames()[0]]; left {
 		t.Error("the Job of the auxiliary task still exists")
+	}
+}
+
+// startedGroup returns the ids of a job group whose tasks of one node have pods with addresses.
+func (w *testCluster) startedGroup(tasks int) (ids []string) {
+	w.t.Helper()
+	ids = w.submitGroup("g", 0, slices.Repeat([]int{1}, tasks)...)
+	w.watch()
+	if _, err := w.step(ids[0]); err != nil {
+		w.t.Fatal(err)
+	}
+	for i, id := range ids {
+		job := w.record(id).JobNames()[0]
+		w.change(job, func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
+		w.startPod(job)
+		w.await(id, "pod", func(v task.View) bool { return v.Pods[0] != nil })
+		w.addressOf(id, job, fmt.Sprint("10.0.0.", i+1))
+	}
+	return ids
+}
+
+// Each task writes to its own pods, so that n tasks send n patches, whatever order they are in.
+func TestNamesOfAJobGroupArePublishedOnce(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.startedGroup(20)
+	w.calls()
+	var all sync.WaitGroup
+	for range 3 {
+		for _, id := range ids {
+			all.Go(func() { _, _ = w.reconcile(t.Context(), taskKey(id)) })
+		}
+		all.Wait()
+	}
+	patches := 0
+	for _, c := range w.calls() {
+		if strings.HasPrefix(c, "patch ") && strings.HasSuffix(c, "-pod") {
+			patches++
+		}
+	}
+	if patches < len(ids) || patches > 2*len(ids) {
+		t.Errorf("%d patches for %d tasks", patches, len(ids))
+	}
+}
+
+// Addresses that a former leader has written late are written again.
+func TestLateNamesOfAJobGroupAreReplaced(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.startedGroup(2)
+	const want = "10.0.0.1 t0-0.g\n10.0.0.2 t1-0.g\n"
+	job := w.record(ids[0]).JobNames()[0]
+	for _, late := range []string{"", "10.0.0.9 t0-0.g\n10.0.0.2 t1-0.g\n"} {
+		w.changePod(job, func(p *corev1.Pod) { p.Annotations = map[string]string{task.AnnotationGroupHosts: late} })
+		w.await(ids[0], "annotation", func(v task.View) bool { return v.Pods[0].GroupHosts == task.HashOf(late) })
+		w.publications.all = nil // written long ago
+		if _, err := w.step(ids[0]); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.pod(job).Annotations[task.AnnotationGroupHosts]; got != want {
+			t.Errorf("after %q: %q", late, got)
+		}
+	}
+}
+
+// Tasks of a job group cannot share a volume that only one pod can mount.
+func TestAJobGroupThatSharesAVolume(t *testing.T) {
+	w := newTestCluster(t)
+	w.appendAlone(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi", AccessModes: []string{"ReadWriteOncePod"}}}})
+	w.appendAlone(task.Command{Applied: &task.Applied{Key: task.Key{Kind: task.KindVolume, ID: "v"}, UIDs: []string{"c"}}})
+	ids := w.submitGroupWith("g", 0, func(s *task.Submit) { s.Task.Volumes = map[string]string{"/data": "data"} }, 1, 1)
+	w.watch()
+	w.must(ids[0], "refused")
+	if r := w.record(ids[0]); r.Phase != task.Failed || r.Reason != task.ReasonUnshared || !strings.Contains(r.Message, "the job group has 2 nodes that mount it") {
+		t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
+	}
+	if r := w.record(ids[1]); r.Phase != task.Stopped {
+		t.Errorf("the other task is %s", r.Phase)
+	}
+}
+
+// A task whose Jobs have their facts needs no Service any more.
+func TestAJobGroupGoesOnAfterACrash(t *testing.T) {
+	w := newTestCluster(t)
+	ids := w.submitGroup("g", 0, 1, 2)
+	w.place(jobsOf(w.record(ids[0]))...)
+	w.place(jobsOf(w.record(ids[1]))...)
+	w.watch()
+	names := w.record(ids[1]).JobNames()
+	w.appendAlone(task.Command{Applied: &task.Applied{Key: taskKey(ids[1]), UIDs: []string{"placed/" + names[0], "placed/" + names[1]}}})
+	w.failing("create", "services", -1, apierrors.NewForbidden(services, "s", errors.New("denied by a webhook")))
+	w.must(ids[0], "applied")
+}
+
+// A server whose log was lost adopts a job group as a job group, and starts it as a whole.
+func TestAJobGroupIsAdopted(t *testing.T) {
+	for _, missing := range []bool{false, true} {
+		old := newTestCluster(t)
+		ids := old.submitGroup("g", 0, 1, 1)
+		w := newTestCluster(t)
+		for i, id := range ids {
+			if i == 0 || !missing {
+				w.place(jobsOf(old.record(id))...)
+			}
+		}
+		w.watch()
+		for range 3 {
+			for _, id := range ids {
+				if _, err := w.step(id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		r := w.record(ids[0])
+		if r == nil || r.Submit.JobGroup == nil || r.Submit.JobGroup.Tasks != 2 {
+			t.Fatalf("the first task: %+v", r)
+		}
+		for name, j := range w.jobsByName() {
+			if suspended(j) != missing {
+				t.Errorf("Job %s is suspended: %t, and a Job is missing: %t", name, suspended(j), missing)
+			}
+		}
 	}
 }

@@ -162,7 +162,9 @@ func (c *Controller) publishToPod(ctx context.Context, name, uid, annotation, va
 func (c *Controller) deleteJob(ctx context.Context, name, uid string) error {
 	crash.Before(crash.DeleteJob)
 	defer crash.After(crash.DeleteJob)
-	return c.jobs.Delete(ctx, name, deleteOptions(uid))
+	options := deleteOptions(uid)
+	options.PropagationPolicy = new(metav1.DeletePropagationForeground) // the Job is gone when its pods are, so that they count until then
+	return c.jobs.Delete(ctx, name, options)
 }
 
 // deleteIdleJob deletes a suspended Job of a task that is still wanted, if the Job is

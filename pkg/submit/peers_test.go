@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,7 +165,7 @@ func TestPeerAddressesArePublished(t *testing.T) {
 			t.Errorf("the pod of %s was told %q", job, told)
 		}
 	}
-	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].AddressesPublished && v.Pods[1].AddressesPublished })
+	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].Addresses != 0 && v.Pods[1].Addresses != 0 })
 	w.calls()
 	w.must("a")
 	w.mustCall()
@@ -191,8 +192,32 @@ func TestOnlyNodesThatDoNotKnowAreTold(t *testing.T) {
 	w.changePod("train-a-node-0", func(p *corev1.Pod) {
 		p.Annotations = map[string]string{task.AnnotationAddresses: "10.0.0.1\n10.0.0.2"}
 	})
-	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].AddressesPublished })
+	w.await("a", "introduction", func(v task.View) bool { return v.Pods[0].Addresses != 0 })
 	w.calls()
 	w.must("a")
 	w.mustCall("patch train-a-node-1-pod")
+}
+
+// The pod of a node that has completed may be gone when another node starts again.
+func TestANodeThatRestartsBesideAGonePodIsTold(t *testing.T) {
+	w := startedNodes(t)
+	w.must("a")
+	names := w.record("a").JobNames()
+	w.change(names[0], over(batchv1.JobComplete))
+	w.await("a", "end of node 0", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
+	for _, job := range names {
+		if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), namespace, w.pod(job).Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.await("a", "pods gone", func(v task.View) bool { return v.Pods[0] == nil && v.Pods[1] == nil })
+	w.startPod(names[1])
+	w.await("a", "new pod", func(v task.View) bool { return v.Pods[1] != nil })
+	w.address(names[1], "10.9.9.9")
+	if _, err := w.step("a"); err != nil {
+		t.Fatal(err)
+	}
+	if told := w.pod(names[1]).Annotations[task.AnnotationAddresses]; told != "10.0.0.1\n10.9.9.9" {
+		t.Errorf("the node was told %q", told)
+	}
 }

@@ -27,9 +27,9 @@ func Preview(projection Previewer, s task.Submit, namespace string, hosts func()
 		r.Claims[name] = name
 		warnings = append(warnings, fmt.Sprintf("volumes: you have no volume %q, and there is no claim of that name that you may use; the task waits for the volume", name))
 	}
-	if v.NumNodes() > 1 {
+	if v.Gang() {
 		n, known := hosts()
-		if why := notShareable(v, n, known); why != "" {
+		if why := notShareable([]task.View{v}, n, known); why != "" {
 			warnings = append(warnings, "volumes: the task will fail: "+why)
 		}
 	}

@@ -34,15 +34,17 @@ var errYielded = errors.New("an earlier task gets the free capacity of the quota
 // A quotaClaim is the claim of a task to places that a quota rejected.
 type quotaClaim struct {
 	key   task.Key
+	user  string
 	nodes int
-	limit int64 // Jobs that the quota allows; 0 if unknown
-	turn  task.Turn
+	limit int64     // Jobs that the quota allows; 0 if unknown
+	turn  task.Turn // among the tasks of the user
+	order uint64    // among the tasks of all users: of the submission, or of an earlier task of the user that the claim has displaced
 }
 
 func quotaClaimOf(v task.View, cause error) quotaClaim {
 	return quotaClaim{
-		key: keyOf(v), nodes: v.JobsToAdmit(), limit: jobLimit(cause),
-		turn: task.Turn{Priority: v.Submit.Resources().Priority, Order: v.Order},
+		key: keyOf(v), user: v.Submit.User, nodes: v.JobsToAdmit(), limit: jobLimit(cause),
+		turn: task.Turn{Priority: v.Submit.Resources().Priority, Order: v.Order}, order: v.Order,
 	}
 }
 
@@ -50,12 +52,15 @@ func quotaClaimOf(v task.View, cause error) quotaClaim {
 func (c quotaClaim) tooLarge() bool { return c.limit > 0 && int64(c.nodes) > c.limit }
 
 // before reports whether c goes before d: tasks that fit into the quota come first, then the
-// order of their turns counts.
+// order of submission counts, and among the tasks of one user their priority.
 func (c quotaClaim) before(d quotaClaim) bool {
-	if c.tooLarge() != d.tooLarge() {
+	switch {
+	case c.tooLarge() != d.tooLarge():
 		return d.tooLarge()
+	case c.user == d.user:
+		return c.turn.Compare(d.turn) < 0
 	}
-	return c.turn.Compare(d.turn) < 0
+	return c.order < d.order
 }
 
 // A reservation holds the first of all known claims. The reservation belongs to one leader:
@@ -70,6 +75,9 @@ type reservation struct {
 func (r *reservation) request(c quotaClaim, waits func(task.Key) bool) (first bool, displaced task.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.first.user == c.user { // the tasks of the user change their places among themselves
+		c.order = min(c.order, r.first.order)
+	}
 	held := r.first.key != task.Key{} && r.first.key != c.key && waits(r.first.key)
 	if held && r.first.before(c) {
 		return false, task.Key{}
@@ -106,8 +114,6 @@ func (r *reservation) release(k task.Key) {
 		r.first = quotaClaim{}
 	}
 }
-
-func (r *reservation) clear() { r.release(r.holder()) }
 
 // waitsForJobs reports whether the Jobs of a task are not all created yet.
 func (c *Controller) waitsForJobs(k task.Key) bool {

@@ -186,6 +186,32 @@ func TestAHigherPriorityGoesFirst(t *testing.T) {
 	}
 }
 
+// A priority orders the tasks of one user alone. A task that goes first by its priority takes the place of
+// the task of its user, and no place of another user.
+func TestAPriorityDoesNotCountAgainstOtherUsers(t *testing.T) {
+	claim := func(user string, priority int, order uint64) quotaClaim {
+		return quotaClaim{key: taskKey(fmt.Sprint(order)), user: user, nodes: 2, turn: task.Turn{Priority: priority, Order: order}, order: order}
+	}
+	waits := func(task.Key) bool { return true }
+	var r reservation
+	for i, tt := range []struct {
+		claim quotaClaim
+		first bool
+	}{
+		{claim("ann", 0, 2), true},
+		{claim("bob", 1000, 3), false},
+		{claim("ann", 5, 9), true}, // in the place of 2
+		{claim("ann", 5, 9), true},
+		{claim("bob", 1000, 3), false},
+		{claim("ann", 0, 2), false},
+		{claim("eve", 0, 1), true},
+	} {
+		if first, _ := r.request(tt.claim, waits); first != tt.first {
+			t.Errorf("request %d: %+v goes first: %t", i, tt.claim, first)
+		}
+	}
+}
+
 // Every place that becomes free goes to the task that waits for more than one place.
 func TestALaterTaskTakesNoFreePlace(t *testing.T) {
 	w := reservedBy(t)

@@ -19,9 +19,9 @@ func TestVolumesOfSeveralNodes(t *testing.T) {
 		{"one node", 1, "ReadWriteOncePod", 3, ""},
 		{"many may write", 2, "ReadWriteOnce ReadWriteMany", 3, ""},
 		{"many may read", 2, "ReadOnlyMany", 3, ""},
-		{"one pod", 2, "ReadWriteOncePod", 1, "volume data is ReadWriteOncePod: only one pod can mount the volume, but the task has 2 nodes; create a volume with the access mode ReadWriteMany, give"},
+		{"one pod", 2, "ReadWriteOncePod", 1, "volume data is ReadWriteOncePod: only one pod can mount the volume, but the task has 2 nodes that mount it; create a volume with the access mode ReadWriteMany, give"},
 		{"one host of one", 2, "ReadWriteOnce", 1, ""},
-		{"one host of many", 4, "ReadWriteOnce", 3, "volume data is ReadWriteOnce: only the pods of one machine can mount the volume, but the task's 4 nodes may run on any of 3 machines; create"},
+		{"one host of many", 4, "ReadWriteOnce", 3, "volume data is ReadWriteOnce: only the pods of one machine can mount the volume, but the task has 4 nodes that mount it, which may run on any of 3 machines; create"},
 		{"one host of nobody knows how many", 2, "ReadWriteOnce", 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,32 +35,16 @@ func (c *Controller) reconcileTask(ctx context.Context, k task.Key, v task.View,
 	if err := c.resume(ctx, v); err != nil {
 		return 0, c.failResume(ctx, k, err)
 	}
-	if err := c.publishPeerAddresses(ctx, v); err != nil {
+	shown, err := c.publishAddresses(ctx, v)
+	if err != nil {
 		return 0, c.failResume(ctx, k, err)
 	}
-	if err := c.publishGroupHosts(ctx, v); err != nil {
-		return 0, c.failResume(ctx, k, err)
+	complete, err := c.endIncomplete(ctx, v)
+	if err != nil {
+		return 0, err
 	}
-	return c.report(ctx, k, v)
-}
-
-// resume resumes the Jobs of several nodes once all of them are seen. Each Job is resumed
-// once: a Job that was suspended again, for example by a queue, stays suspended. A task with
-// one node and without a job group needs no resume, because its Job is not created suspended.
-func (c *Controller) resume(ctx context.Context, v task.View) error {
-	if v.NumNodes() == 1 && v.Submit.JobGroup == nil || slices.Contains(v.Jobs, nil) || !c.mayStart(v) {
-		return nil
-	}
-	for _, job := range v.Jobs {
-		if !job.Suspended || job.Resumed || job.Deleting || job.Phase.Over() {
-			continue
-		}
-		err := c.resumeJob(ctx, job.Name, job.UID)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("resume job %s: %w", job.Name, err)
-		}
-	}
-	return nil
+	again, err := c.report(ctx, k, v)
+	return sooner(again, sooner(shown, complete)), err
 }
 
 // failResume ends a task if the API server permanently rejects resuming its Jobs or publishing
@@ -182,7 +166,7 @@ func (c *Controller) cleanUp(ctx context.Context, k task.Key, v task.View) (time
 	}
 	c.earlyEvictions.drop(k)
 	c.waits.drop(k, v.JobNames())
-	c.runs.drop(k.ID)
+	c.runs.drop(runOf(v), delayOf(v))
 	c.releaseQuota()
 	c.archiveWaits.drop(k)
 	return 0, nil

@@ -3,9 +3,6 @@ package submit
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,33 +74,4 @@ func (c *Controller) removeClaim(ctx context.Context, k task.Key, v task.VolumeV
 		}
 	}
 	return c.append(ctx, task.Command{CleanedUp: &task.CleanedUp{Key: k}})
-}
-
-// warnNotShareable returns why not all nodes of a task can mount its volumes, "" if they can.
-// A volume that only one machine can mount suffices if the cluster has only one machine.
-func (c *Controller) warnNotShareable(v task.View) string {
-	if v.NumNodes() == 1 {
-		return ""
-	}
-	hosts, known := 0, false
-	if c.config.SchedulableNodes != nil {
-		hosts, known = c.config.SchedulableNodes()
-	}
-	return notShareable(v, hosts, known)
-}
-
-func notShareable(v task.View, hosts int, known bool) string {
-	for _, name := range slices.Sorted(maps.Keys(v.Modes)) {
-		modes := v.Modes[name]
-		const advice = "create a volume with the access mode ReadWriteMany, give each node its own volume (size instead of name), or write num_nodes: 1"
-		switch {
-		case slices.Contains(modes, "ReadWriteMany") || slices.Contains(modes, "ReadOnlyMany"):
-		case slices.Contains(modes, "ReadWriteOncePod"):
-			return fmt.Sprintf("volume %s is ReadWriteOncePod: only one pod can mount the volume, but the task has %d nodes; %s", name, v.NumNodes(), advice)
-		case known && hosts > 1:
-			return fmt.Sprintf("volume %s is %s: only the pods of one machine can mount the volume, but the task's %d nodes may run on any of %d machines; %s",
-				name, strings.Join(modes, " and "), v.NumNodes(), hosts, advice)
-		}
-	}
-	return ""
 }

@@ -49,9 +49,3 @@ func (w *waitTimers) drop(k task.Key, jobs []string) {
 		delete(w.timers, name)
 	}
 }
-
-func (w *waitTimers) clear() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timers = nil
-}

@@ -1,6 +1,9 @@
 package task
 
-import "time"
+import (
+	"hash/fnv"
+	"time"
+)
 
 // The types below describe the cluster, reduced to what responses and decisions need.
 // Values are immutable once published.
@@ -30,27 +33,37 @@ type Job struct {
 
 // A Pod describes a pod of a Job that k8s-cli created.
 type Pod struct {
-	Name               string
-	UID                string
-	TaskID             string // from the label
-	Rank               int
-	JobUID             string // UID of the Job that controls the pod
-	Host               string // machine to which the pod is bound
-	Address            string // IP address; empty until assigned, kept after the pod has ended
-	AddressesPublished bool   // the pod has the annotation with the addresses of all nodes
-	HostsPublished     bool   // the pod has the annotation with the names of its job group
-	Phase              Phase  // Running once the container has started, Completed or Failed once the container has ended
-	Readable           bool   // the container has started, so the pod has a log
-	Created            time.Time
-	StartedAt          time.Time
-	FinishedAt         time.Time
-	ExitCode           *int
-	Reason             string // why the pod waits or ended, as Kubernetes reports it
-	Message            string // the lines after the first are the last lines of the pod's output
-	Prepared           bool   // the volumes are mounted and the network is ready
-	Deleting           bool
-	Disrupted          bool // the cluster evicted or preempted the pod
-	Uncounted          bool // the pod failed, and the Job controller has not counted it yet
+	Name       string
+	UID        string
+	TaskID     string // from the label
+	Rank       int
+	JobUID     string // UID of the Job that controls the pod
+	Host       string // machine to which the pod is bound
+	Address    string // IP address; empty until assigned, kept after the pod has ended
+	Addresses  uint64 // HashOf the annotation with the addresses of all nodes
+	GroupHosts uint64 // HashOf the annotation with the names of its job group
+	Phase      Phase  // Running once the container has started, Completed or Failed once the container has ended
+	Readable   bool   // the container has started, so the pod has a log
+	Created    time.Time
+	StartedAt  time.Time
+	FinishedAt time.Time
+	ExitCode   *int
+	Reason     string // why the pod waits or ended, as Kubernetes reports it
+	Message    string // the lines after the first are the last lines of the pod's output
+	Prepared   bool   // the volumes are mounted and the network is ready
+	Deleting   bool
+	Disrupted  bool // the cluster evicted or preempted the pod
+	Uncounted  bool // the pod failed, and the Job controller has not counted it yet
+}
+
+// HashOf returns a hash of a text, 0 for "".
+func HashOf(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // cannot fail
+	return h.Sum64()
 }
 
 // A Note explains why a node or a task waits, or how it ended: one word, one sentence, and

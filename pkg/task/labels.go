@@ -12,9 +12,9 @@ import (
 // MaxLabels is the largest number of labels or annotations that a user may give an object.
 const MaxLabels = 64
 
-// Largest size of the annotations of a pod, with the scripts, in bytes. Kubernetes allows
-// 256 KiB; the rest is for the annotations of k8s-cli.
-const maxAnnotations = 250_000
+// MaxAnnotations is the largest size of the annotations of a pod, with the scripts, in bytes.
+// Kubernetes allows 256 KiB; the rest is for the other annotations of k8s-cli.
+const MaxAnnotations = 250_000
 
 var (
 	qualifiedForm  = regexp.MustCompile(`^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)

@@ -22,6 +22,7 @@ const (
 	LabelNode       = "node-idx"        // rank of the node, from 0
 	LabelOwner      = "skypilot-owner"  // hash of the exact user name
 	LabelGroup      = "skypilot-group"  // name of the group of the task, if it has one
+	LabelPeers      = "skypilot-peers"  // "true" if the task has several nodes or belongs to a job group, so that its pods reach others
 	LabelVolume     = "skypilot-volume" // "true" on claims
 	LabelVolumeID   = "volume-id"
 	LabelVolumeName = "volume-name"
@@ -35,6 +36,7 @@ const (
 	AnnotationName        = "skypilot-name"         // exact name of the task
 	AnnotationSubmission  = "skypilot-submission"   // hash of the command that requested the object
 	AnnotationMaxDuration = "skypilot-max-duration" // on Jobs: max_duration of the task, if it has one
+	AnnotationJobGroup    = "skypilot-job-group"    // on Jobs: the membership of the task in a job group as JSON, if it belongs to one
 	AnnotationTrace       = "skypilot-trace"        // on Jobs: id of the OpenTelemetry trace of the submission, if it is traced
 	AnnotationResumed     = "skypilot-resumed"      // "true" on a Job that was created suspended and resumed later
 

@@ -30,6 +30,7 @@ type Record struct {
 	CleanedUp bool              `json:"gone,omitempty"`     // the task is over, and the cluster has no object of it left
 
 	Admitted bool `json:"admitted,omitempty"` // the task may have Jobs
+	Adopted  bool `json:"adopted,omitempty"`  // the record was made from the Jobs of the task, because the log was lost
 
 	// when the start of the first container was stored; only for a task with a max_duration
 	StartedAt time.Time `json:"started_at,omitzero"`
@@ -67,6 +68,11 @@ func (r *Record) TraceID() string {
 
 // NumNodes returns the number of nodes of the task.
 func (r *Record) NumNodes() int { return r.Submit.Task.Nodes() }
+
+// Gang reports whether the Jobs of the task start together with other Jobs: the task has several
+// nodes, or belongs to a job group. The Jobs of a gang are created suspended, and their pods reach
+// each other.
+func (r *Record) Gang() bool { return r.NumNodes() > 1 || r.Submit.JobGroup != nil }
 
 // JobsToAdmit returns the number of Jobs that the admission of the task admits: those of its job
 // group if the task is the first, and its own otherwise.

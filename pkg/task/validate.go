@@ -220,18 +220,27 @@ func (c Config) check() error {
 // checkAnnotations checks the size of the annotations of a pod, which contain the scripts
 // and the addresses of several nodes.
 func (t Spec) checkAnnotations() error {
+	what := "setup, run and annotations"
+	if t.Nodes() > 1 {
+		what = "setup, run, annotations and the addresses of all nodes"
+	}
+	if size := t.AnnotationSize(); size > MaxAnnotations {
+		return fmt.Errorf("run: %s have %d bytes in total, more than the limit of %d", what, size, MaxAnnotations)
+	}
+	return nil
+}
+
+// AnnotationSize returns the size of the annotations of a pod of the task, without those of a job
+// group, in bytes.
+func (t Spec) AnnotationSize() int {
 	size := len(t.Setup) + len(t.Run) + len(t.Config.Kubernetes.PodConfig)
 	for key, value := range t.Config.Kubernetes.CustomMetadata.Annotations {
 		size += len(key) + len(value)
 	}
-	what := "setup, run and annotations"
 	if n := t.Nodes(); n > 1 {
-		what, size = "setup, run, annotations and the addresses of all nodes", size+n*addressSize
+		size += n * addressSize
 	}
-	if size > maxAnnotations {
-		return fmt.Errorf("run: %s have %d bytes in total, more than the limit of %d", what, size, maxAnnotations)
-	}
-	return nil
+	return size
 }
 
 // Validate returns an error for the first invalid field of v. The error is of kind

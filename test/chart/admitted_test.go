@@ -40,7 +40,7 @@ func TestEveryVariantIsAdmitted(t *testing.T) {
 		{"the log in the pod", "log=embedded,embedded.storageClassName=s,embedded.accessModes={ReadWriteOncePod}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, object := range objects(t, render(t, c.namespace, "--set", "tasks.namespace="+c.tasks, "--set", tt.values)) {
+			for _, object := range rendered(t, render(t, c.namespace, "--set", "tasks.namespace="+c.tasks, "--set", tt.values)) {
 				c.admit(t, object)
 			}
 			if said := c.warnings.all(); len(said) > 0 {
@@ -112,7 +112,7 @@ func (c *cluster) admit(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-func objects(t *testing.T, text string) (all []*unstructured.Unstructured) {
+func rendered(t *testing.T, text string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
 		object := &unstructured.Unstructured{}

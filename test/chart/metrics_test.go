@@ -47,7 +47,7 @@ func TestPrometheusFindsTheMetrics(t *testing.T) {
 		{"on a port for operators", ",metrics.port=9090", "metrics", 9090},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := objects(t, render(t, "k8s-cli", "--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=p"+tt.values))
+			all := rendered(t, render(t, "k8s-cli", "--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=p"+tt.values))
 			monitor, service, api := find(t, all, "ServiceMonitor", "k8s-cli"), find(t, all, "Service", "k8s-cli-metrics"), find(t, all, "Deployment", "k8s-cli")
 			if monitor == nil || service == nil || api == nil {
 				t.Fatal("a ServiceMonitor, its Service or the Deployment is missing")
@@ -97,7 +97,7 @@ func holds(labels map[string]string, wanted map[string]any) bool {
 // the port for operators unless the values name the client.
 func TestMetricsAreOptional(t *testing.T) {
 	t.Parallel()
-	all := objects(t, render(t, "k8s-cli", "--set", "metrics.port=9090,metrics.annotations=false"))
+	all := rendered(t, render(t, "k8s-cli", "--set", "metrics.port=9090,metrics.annotations=false"))
 	if find(t, all, "ServiceMonitor", "k8s-cli") != nil || find(t, all, "Service", "k8s-cli-metrics") != nil {
 		t.Error("there is a ServiceMonitor or its Service though nobody asked for one")
 	}

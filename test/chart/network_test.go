@@ -7,18 +7,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 )
 
 // The pods and addresses of the tables. Tasks a and b have one node each, tasks c and d have
-// two.
+// two. The trainers and the replay are those of the job group in docs/taskfile.md.
 var (
-	a0     = node("a", 0, "10.1.0.1")
-	b0     = node("b", 0, "10.1.0.2")
-	c0     = node("c", 0, "10.1.0.3")
-	c1     = node("c", 1, "10.1.0.4")
-	d1     = node("d", 1, "10.1.0.5")
-	server = endpoint{namespace: "k8s-cli", address: "10.1.1.1", ports: map[string]int32{"http": 8000, "files": 8001, "metrics": 9090}, labels: map[string]string{
+	a0       = node("a", 1, nil, 0, "10.1.0.1")
+	b0       = node("b", 1, nil, 0, "10.1.0.2")
+	c0       = node("c", 2, nil, 0, "10.1.0.3")
+	c1       = node("c", 2, nil, 1, "10.1.0.4")
+	d1       = node("d", 2, nil, 1, "10.1.0.5")
+	trainer0 = node("t", 2, &task.JobGroup{}, 0, "10.1.0.6")
+	trainer1 = node("t", 2, &task.JobGroup{}, 1, "10.1.0.7")
+	replay0  = node("r", 1, &task.JobGroup{}, 0, "10.1.0.8")
+	single0  = node("s", 1, &task.JobGroup{}, 0, "10.1.0.9")
+	server   = endpoint{namespace: "k8s-cli", address: "10.1.1.1", ports: map[string]int32{"http": 8000, "files": 8001, "metrics": 9090}, labels: map[string]string{
 		"app.kubernetes.io/name": "k8s-cli-server", "app.kubernetes.io/instance": "k8s-cli",
 	}}
 	natsNode = endpoint{namespace: "k8s-cli", address: "10.1.1.2", ports: map[string]int32{"client": 4222, "route": 6222}, labels: map[string]string{
@@ -40,9 +45,10 @@ var (
 	kubelet    = endpoint{address: "10.0.0.7"}
 )
 
-// node returns a pod of a task, with the labels that the server sets.
-func node(id string, rank int, address string) endpoint {
-	return endpoint{namespace: "k8s-cli-tasks", labels: task.JobLabels("ann", "train", id, rank), address: address}
+// node returns the pod of one of several nodes of a task, with the labels that the server sets.
+func node(id string, nodes int, group *task.JobGroup, rank int, address string) endpoint {
+	r := &task.Record{Submit: task.Submit{ID: id, User: "ann", Task: task.Spec{Name: "train", NumNodes: nodes}, JobGroup: group}}
+	return endpoint{namespace: "k8s-cli-tasks", labels: objects.Jobs(r, "k8s-cli-tasks")[rank].Spec.Template.Labels, address: address}
 }
 
 type connection struct {
@@ -56,7 +62,7 @@ type connection struct {
 // both kinds of networks. The results for these tables are the same on both kinds.
 func judge(t *testing.T, values string, table []connection) {
 	t.Helper()
-	all := policies(t, objects(t, render(t, "k8s-cli", "--set", values)))
+	all := policies(t, rendered(t, render(t, "k8s-cli", "--set", values)))
 	for _, blocksHavePods := range []bool{false, true} {
 		n := network{all, blocksHavePods}
 		for _, c := range table {
@@ -117,20 +123,36 @@ func TestNetworkPoliciesOfTasks(t *testing.T) {
 	}
 }
 
+// Every node of a job group reaches every other one, whatever the number of nodes of a task may be.
+func TestNetworkPoliciesOfJobGroups(t *testing.T) {
+	t.Parallel()
+	for _, values := range []string{"replicas=3", "server.flags.max-nodes=1"} {
+		var table []connection
+		pods := map[string]endpoint{"trainer-0": trainer0, "trainer-1": trainer1, "replay-0": replay0, "another task of one node": single0}
+		for from, e := range pods {
+			for to, f := range pods {
+				if from != to {
+					table = append(table, connection{from + " reaches " + to, e, f, 7000, true})
+				}
+			}
+			table = append(table,
+				connection{from + " reaches a task of one node", e, a0, 8888, false},
+				connection{"a task of one node reaches " + from, a0, e, 7000, false},
+				connection{"somebody beside the tasks reaches " + from, intruder, e, 7000, false})
+		}
+		judge(t, values, table)
+	}
+}
+
 // A static policy cannot distinguish tasks of several nodes. The test documents this limit,
 // so that no reader relies on such a separation.
 func TestNetworkPoliciesDoNotSeparateTasksOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	judge(t, "replicas=3", []connection{
-		{"a second node reaches another task", c1, a0, 8888, true},
-		{"a task reaches another one's second node", a0, d1, 8888, true},
-		{"second nodes of two tasks reach each other", c1, d1, 8888, true},
-	})
-	judge(t, "server.flags.max-nodes=1", []connection{
-		{"a second node reaches another task", c1, a0, 8888, false},
-		{"a task reaches another one's second node", a0, d1, 8888, false},
-		{"a task reaches another", a0, b0, 8888, false},
-		{"a task gets its files", a0, server, 8001, true},
+		{"nodes of two tasks reach each other", c1, d1, 8888, true},
+		{"first nodes of two tasks reach each other", c0, trainer0, 8888, true},
+		{"a second node reaches a task of one node", c1, a0, 8888, false},
+		{"a task of one node reaches a second node", a0, d1, 8888, false},
 	})
 }
 
@@ -196,11 +218,11 @@ func TestEvaluator(t *testing.T) {
 	if !(network{}).allows(a0, server, port{number: 8000}) {
 		t.Error("without policies a connection is denied")
 	}
-	all := policies(t, objects(t, render(t, "k8s-cli", "--set", "networkPolicy.enabled=false")))
+	all := policies(t, rendered(t, render(t, "k8s-cli", "--set", "networkPolicy.enabled=false")))
 	if len(all) > 0 {
 		t.Errorf("%d policies, though there shall be none", len(all))
 	}
-	all = policies(t, objects(t, render(t, "k8s-cli", "--set", "networkPolicy.tasks.enabled=false")))
+	all = policies(t, rendered(t, render(t, "k8s-cli", "--set", "networkPolicy.tasks.enabled=false")))
 	for address, want := range map[*endpoint]bool{&metadata: true, &server: false} {
 		if got := (network{all, true}).allows(a0, *address, port{number: 8000}); got != want {
 			t.Errorf("without policies of tasks, one reaches %s: %t", address.address, got)
@@ -226,7 +248,7 @@ func TestFilesHaveAPortOfTheirOwn(t *testing.T) {
 		{"service.filesPort=9001", "http://k8s-cli.k8s-cli.svc:9001", 9001},
 		{"server.advertiseURL=https://files.example.com", "https://files.example.com", 8001},
 	} {
-		all := objects(t, render(t, "k8s-cli", "--set", tt.values))
+		all := rendered(t, render(t, "k8s-cli", "--set", tt.values))
 		args := serverArgs(t, all)
 		if !slices.Contains(args, "--files-listen=0.0.0.0:8001") || !slices.Contains(args, "--advertise-url="+tt.url) {
 			t.Errorf("%s: the server is told %v", tt.values, args)

@@ -54,7 +54,7 @@ func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 		{"in a Secret that exists", "tasks.namespace=tasks,server.secretsKey.existingSecret=key", false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := objects(t, render(t, "release", "--set", tt.values))
+			all := rendered(t, render(t, "release", "--set", tt.values))
 			if got := slices.Contains(serverArgs(t, all), "--secrets-key-namespace=release"); got != tt.made {
 				t.Errorf("the server makes a key in the namespace of the release: %t", got)
 			}
@@ -88,7 +88,7 @@ func TestChartTurnsTheDashboardOff(t *testing.T) {
 		if err := os.WriteFile(values, []byte("server: {flags: {ui: "+text+", adopt-legacy: true}}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		args := serverArgs(t, objects(t, render(t, "release", "--values", values)))
+		args := serverArgs(t, rendered(t, render(t, "release", "--values", values)))
 		if !slices.Contains(args, want) || !slices.Contains(args, "--adopt-legacy=true") {
 			t.Errorf("ui: %s gives %q, want %s", text, args, want)
 		}
@@ -104,7 +104,7 @@ func TestTasksDoNotMountTheLog(t *testing.T) {
 		"server.flags.literal-claims=off,nats.existingSecret=n": "",
 	} {
 		var reserved []string
-		for _, arg := range serverArgs(t, objects(t, render(t, "release", "--set", values))) {
+		for _, arg := range serverArgs(t, rendered(t, render(t, "release", "--set", values))) {
 			if name, ok := strings.CutPrefix(arg, "--reserved-claims="); ok {
 				reserved = append(reserved, name)
 			}
@@ -113,7 +113,7 @@ func TestTasksDoNotMountTheLog(t *testing.T) {
 			t.Errorf("%s: the claims %q are reserved, want %q", values, got, want)
 		}
 	}
-	nats := find(t, objects(t, render(t, "release")), "StatefulSet", "k8s-cli-nats")
+	nats := find(t, rendered(t, render(t, "release")), "StatefulSet", "k8s-cli-nats")
 	claims := at(t, nats, "spec", "volumeClaimTemplates").([]any)
 	if len(claims) != 1 {
 		t.Fatalf("NATS has %d claims", len(claims))

@@ -107,8 +107,8 @@ func podOf(p *corev1.Pod) *task.Pod {
 		Created: p.CreationTimestamp.UTC(),
 	}
 	pod.Deleting = p.DeletionTimestamp != nil
-	pod.AddressesPublished = p.Annotations[task.AnnotationAddresses] != ""
-	pod.HostsPublished = p.Annotations[task.AnnotationGroupHosts] != ""
+	pod.Addresses = task.HashOf(p.Annotations[task.AnnotationAddresses])
+	pod.GroupHosts = task.HashOf(p.Annotations[task.AnnotationGroupHosts])
 	if name := p.Spec.SchedulerName; p.Spec.NodeName == "" && name != "" && name != corev1.DefaultSchedulerName {
 		pod.Reason, pod.Message = task.ReasonNotScheduled, "the pod waits for the scheduler "+name+", which has not reported anything about the pod"
 	}

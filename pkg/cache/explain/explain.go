@@ -45,7 +45,7 @@ func (e Explainer) Explain(v *task.View, requirements map[string]*nodefit.Requir
 
 func (e Explainer) explainNode(v *task.View, rank int, requirements map[string]*nodefit.Requirements) (n task.Note, waitsForNode bool) {
 	job, pod := v.Jobs[rank], v.Pods[rank]
-	ours := len(v.Jobs) > 1 && !job.Resumed // suspended by the gang start
+	ours := v.Gang() && !job.Resumed // suspended until all Jobs of the gang exist
 	if note := attempt.WaitNote(*v, rank, time.Now()); note != (task.Note{}) {
 		return note, false
 	}

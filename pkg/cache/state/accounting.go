@@ -13,7 +13,7 @@ import (
 
 // maxGroupsPerDay bounds the groups of one user whose usage of one day is counted separately. The
 // usage of further groups counts like the usage of tasks without a group.
-const maxGroupsPerDay = 1000
+const maxGroupsPerDay = 250
 
 // A ledger holds the usage of each day.
 type ledger map[usage.Day]*usageDay
@@ -46,6 +46,7 @@ func (s *State) account(r *task.Record, nodes []task.Node) {
 	who, today := usage.Key{User: r.Submit.User, Group: r.Submit.Group}, usage.DayOf(s.Time)
 	if s.ledger[today] == nil {
 		s.ledger.expire(today - usage.MaxDays)
+		s.ledger.mergeGroups(today - usage.GroupDays)
 	}
 	s.ledger.add(today, who, usage.Sum{Tasks: 1})
 	of := requestOf(r.Submit.Resources())
@@ -84,7 +85,11 @@ func (s *State) accountSpan(who usage.Key, of usage.Sum, earliest time.Time, sta
 		if end.After(to) {
 			end = to
 		}
-		s.ledger.add(day, who, times(of, end.Sub(from).Seconds()))
+		if day <= usage.DayOf(s.Time)-usage.GroupDays {
+			s.ledger.add(day, usage.Key{User: who.User}, times(of, end.Sub(from).Seconds()))
+		} else {
+			s.ledger.add(day, who, times(of, end.Sub(from).Seconds()))
+		}
 		from = end
 	}
 }
@@ -116,6 +121,23 @@ func (l ledger) add(d usage.Day, k usage.Key, sum usage.Sum) {
 // expire removes the days before first.
 func (l ledger) expire(first usage.Day) {
 	maps.DeleteFunc(l, func(d usage.Day, _ *usageDay) bool { return d < first })
+}
+
+// mergeGroups adds the usage of the groups to the usage of tasks without a group, for the days up to
+// last. A CI system makes a group with a new name for each run, so the ledger would grow without end.
+func (l ledger) mergeGroups(last usage.Day) {
+	for d, day := range l {
+		if d > last || len(day.groups) == 0 {
+			continue
+		}
+		merged := &usageDay{map[usage.Key]usage.Sum{}, map[string]int{}}
+		byKey := func(a, b usage.Key) int { return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Group, b.Group)) }
+		for _, k := range slices.SortedFunc(maps.Keys(day.sums), byKey) { // in order, because sums of floating-point numbers depend on it
+			to := usage.Key{User: k.User}
+			merged.sums[to] = merged.sums[to].Plus(day.sums[k])
+		}
+		l[d] = merged
+	}
 }
 
 // clone returns a copy for a snapshot. The copy has no counts of groups.

@@ -103,8 +103,14 @@ func TestTheLedgerIsBounded(t *testing.T) {
 	if len(lines) != maxGroupsPerDay+1 || lines[0].Group != "" || lines[0].Tasks != 50 {
 		t.Errorf("%d lines, the first one %+v", len(lines), lines[0])
 	}
+	w.fold(requests("old", "ann", "runs", 1))
+	w.fold(applied(taskKey("runs"), "u"))
+	w.foldLater(usage.GroupDays*usage.DayLength, endedAt("runs", task.Completed, span(0, time.Hour)))
+	if lines := w.ledger.lines(); len(lines) != 2 || lines[0].Group != "" || lines[0].Tasks != maxGroupsPerDay+50 || lines[0].Nodes == 0 || lines[1].Group != "old" {
+		t.Errorf("after %d days: %q", usage.GroupDays, used(w.State))
+	}
 	w.fold(submit("ann", "late"))
-	w.foldLater((usage.MaxDays+1)*usage.DayLength, stop("ann", "late"))
+	w.foldLater((usage.GroupDays+usage.MaxDays+1)*usage.DayLength, stop("ann", "late"))
 	if got := used(w.State); len(got) != 1 {
 		t.Errorf("%d lines are left: %q", len(got), got[:min(len(got), 5)])
 	}

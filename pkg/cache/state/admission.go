@@ -35,7 +35,7 @@ func (s *State) admit(f task.Admitted) (task.Result, []task.Key) {
 	var changed []task.Key
 	for _, id := range f.IDs {
 		t := s.Tasks[id]
-		if t == nil || t.admitted || t.Waits() || t.jobGroup().Follows() || t.Phase().Over() || f.Limits.ExceedsPerUser(s.JobsOf(t.User())+t.JobsToAdmit()) {
+		if t == nil || t.admitted || t.Waits() || t.JobGroup().Follows() || t.Phase().Over() || f.Limits.ExceedsPerUser(s.JobsOf(t.User())+t.JobsToAdmit()) {
 			continue
 		}
 		if f.Limits.ExceedsTotal(s.Jobs() + t.JobsToAdmit()) {

@@ -16,14 +16,25 @@ func (s *State) adopted(f task.Adopted) (task.Result, []task.Key) {
 }
 
 func (s *State) adoptedTask(c task.Submit, f task.Adopted) (task.Result, []task.Key) {
-	if s.Tasks[c.ID] != nil || len(f.UIDs) != c.Task.Nodes() || len(f.UIDs) > task.MaxNodes {
+	if s.Tasks[c.ID] != nil || len(f.UIDs) != c.Task.Nodes() || len(f.UIDs) > task.MaxNodes || s.contradicts(c) {
 		return reject(c.ID, task.RejectedStale)
 	}
 	s.change(s.accept(c, f.Hash), func(r *task.Record) {
-		r.Admitted, r.CreatedAt, r.UIDs = true, f.CreatedAt.UTC(), f.UIDs
+		r.Admitted, r.Adopted, r.CreatedAt, r.UIDs = true, true, f.CreatedAt.UTC(), f.UIDs
 		dropSpec(r)
 	})
 	return accept(taskKey(c.ID))
+}
+
+// contradicts reports whether the job group of a task that is adopted has other tasks than the task
+// says.
+func (s *State) contradicts(c task.Submit) bool {
+	g := c.JobGroup
+	if g == nil {
+		return false
+	}
+	first := s.Tasks[g.ID]
+	return g.Leads() != (g.ID == c.ID) || first != nil && (first.User() != c.User || first.JobGroup() == nil) || s.jobGroups[g.ID][g.Index] != ""
 }
 
 func (s *State) adoptedVolume(c task.Create, f task.Adopted) (task.Result, []task.Key) {

@@ -25,6 +25,7 @@ type CompactRecord struct {
 	reason, message     string
 	nodes, choice       int
 	cleanedUp, admitted bool
+	adopted             bool
 	seq, endSeq         uint64
 	updatedAt           time.Time
 	claims              map[string]string
@@ -89,7 +90,7 @@ func compact(r *task.Record) *CompactRecord {
 		ID: c.ID, Order: r.Order, CreatedAt: r.CreatedAt,
 		user: unique.Make(c.User), image: unique.Make(c.Image), phase: unique.Make(string(r.Phase)), listed: listedSpecOf(c),
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
-		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
+		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, adopted: r.Adopted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
 	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" || c.JobGroup != nil || len(c.Task.Outputs) > 0 {
 		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback), c.JobGroup, r.StopAt, c.Task.Outputs, r.Outputs}
@@ -131,7 +132,7 @@ func (t *CompactRecord) Record() *task.Record {
 	}
 	r := &task.Record{
 		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt, EndSeq: t.endSeq,
-		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted,
+		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted, Adopted: t.adopted,
 	}
 	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key, Group: t.Group(), FailFast: t.listed.Value().failFast}
 	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = t.name, t.nodes, t.listed.Value().resources()

@@ -1,9 +1,9 @@
 package state
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s-cli/pkg/task"
@@ -11,6 +11,9 @@ import (
 
 // A groupKey identifies a group: the users choose the names of their groups independently.
 type groupKey struct{ user, name string }
+
+// groupOf returns the group of a task; the name is empty if the task has none.
+func groupOf(r *task.Record) groupKey { return groupKey{r.Submit.User, r.Submit.Group} }
 
 // A groupState counts the tasks of a group for the max_parallel of its tasks. The groupState
 // follows from the records.
@@ -21,7 +24,8 @@ type groupState struct {
 }
 
 // countInGroup counts a task in its group; times is 1 to add and -1 to subtract. A group with fewer
-// active tasks may release held tasks after the command.
+// active tasks, or without a task that was held before others, may release held tasks after the
+// command.
 func (s *State) countInGroup(t *CompactRecord, times int) {
 	if t == nil || t.Group() == "" {
 		return
@@ -45,7 +49,7 @@ func (s *State) countInGroup(t *CompactRecord, times int) {
 	switch {
 	case g.held == 0 && g.active == 0:
 		delete(s.groups, k)
-	case active && times < 0 && g.held > 0:
+	case times < 0 && g.held > 0 && (len(s.vacated) == 0 || s.vacated[len(s.vacated)-1] != k):
 		s.vacated = append(s.vacated, k)
 	}
 }
@@ -63,7 +67,7 @@ func (t *CompactRecord) takesPlaceInGroup() bool {
 
 // hold makes a task that may have Jobs wait if its group has reached the max_parallel of the task.
 func (s *State) hold(r *task.Record) {
-	limit, k := r.Submit.MaxParallel, groupKey{r.Submit.User, r.Submit.Group}
+	limit, k := r.Submit.MaxParallel, groupOf(r)
 	if limit == 0 || k.name == "" || s.groups[k].active <= limit { // active counts the task
 		return
 	}
@@ -86,6 +90,7 @@ func (g *groupState) push(r *task.Record) {
 func (s *State) releaseHeld() {
 	for _, k := range s.vacated {
 		for g := s.groups[k]; g != nil && g.held > 0; {
+			s.yield()
 			next := s.Tasks[g.queue[0].id]
 			if next == nil || !next.Held() {
 				heap.Pop(&g.queue)
@@ -114,14 +119,27 @@ func (s *State) failGroups() {
 	s.failedFast = nil
 }
 
-// activeOf returns the ids of the tasks of a user that are not over, in order. An empty group means
-// all tasks.
+// activeOf returns the ids of the tasks of a user that are not over, in the order of submission. An
+// empty group means all tasks.
 func (s *State) activeOf(user, group string) []string {
-	ids := slices.Sorted(maps.Keys(s.active[user]))
 	if group == "" {
-		return ids
+		return s.inOrder(s.active[user])
 	}
-	return slices.DeleteFunc(ids, func(id string) bool { return s.Tasks[id].Group() != group })
+	return s.inOrder(s.activeInGroup[groupKey{user, group}])
+}
+
+// inOrder returns the ids of tasks in the order of submission.
+func (s *State) inOrder(tasks map[string]bool) []string {
+	records := make([]*CompactRecord, 0, len(tasks))
+	for id := range tasks {
+		records = append(records, s.Tasks[id])
+	}
+	slices.SortFunc(records, func(a, b *CompactRecord) int { return cmp.Compare(a.Order, b.Order) })
+	ids := make([]string, len(records))
+	for i, r := range records {
+		ids[i] = r.ID
+	}
+	return ids
 }
 
 // A heldQueue is a heap of the held tasks of a group, the next one first. Tasks that are no longer

@@ -64,6 +64,7 @@ func TestAGroupKeepsItsMaxParallel(t *testing.T) {
 		{"a stop of the group leaves none", history(stopGroup("ann", "g")), ""},
 		{"the Jobs of a held task are not accepted", run("d"), "cde"},
 		{"a larger limit of a later task", history(prioritized(limitedTo(4, "f"), 0)), "cde"},
+		{"a stop of the first held task makes room for a task with a larger limit", history(stop("ann", "d"), stop("ann", "e"), limitedTo(3, "e"), stop("ann", "c")), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestState(t, limitedTo(2, "a"), limitedTo(2, "b"), limitedTo(2, "c"), limitedTo(2, "d"), limitedTo(2, "e"))

@@ -24,7 +24,7 @@ func TestStopGroup(t *testing.T) {
 		applied(taskKey("running"), "u"), started("running"), applied(taskKey("done"), "u"), ended("done", task.Completed),
 	)
 	result, changed := s.fold(stopGroup("ann", "g"))
-	if want := []task.Key{taskKey("running"), taskKey("waiting")}; result.Count != 2 || !slices.Equal(changed, want) {
+	if want := []task.Key{taskKey("waiting"), taskKey("running")}; result.Count != 2 || !slices.Equal(changed, want) {
 		t.Errorf("stopped %d tasks: %v, want %v", result.Count, changed, want)
 	}
 	s.fold(submitTo("g", "ann", "later"))

@@ -22,10 +22,10 @@ func (s *State) JobGroup(id string) []string {
 
 // countInJobGroup adds a task to the index of its job group, or removes the task; times is 1 or -1.
 func (s *State) countInJobGroup(t *CompactRecord, times int) {
-	if t == nil || t.jobGroup() == nil {
+	if t == nil || t.JobGroup() == nil {
 		return
 	}
-	g := t.jobGroup()
+	g := t.JobGroup()
 	members := s.jobGroups[g.ID]
 	switch {
 	case times < 0:
@@ -40,8 +40,8 @@ func (s *State) countInJobGroup(t *CompactRecord, times int) {
 	members[g.Index] = t.ID
 }
 
-// jobGroup returns the membership of the task in a job group, nil if there is none.
-func (t *CompactRecord) jobGroup() *task.JobGroup {
+// JobGroup returns the membership of the task in a job group, nil if there is none.
+func (t *CompactRecord) JobGroup() *task.JobGroup {
 	if t.extra == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (t *CompactRecord) jobGroup() *task.JobGroup {
 
 // JobsToAdmit is Record.JobsToAdmit.
 func (t *CompactRecord) JobsToAdmit() int {
-	if g := t.jobGroup(); g.Leads() {
+	if g := t.JobGroup(); g.Leads() {
 		return g.Jobs
 	}
 	return t.NumNodes()
@@ -103,13 +103,13 @@ func (s *State) changeJobGroup(r *task.Record, set func(*task.Record)) {
 func (s *State) endJobGroups() {
 	for i := 0; i < len(s.leftJobGroup); i++ { // an end may end further tasks
 		ended := s.Tasks[s.leftJobGroup[i]]
-		g := ended.jobGroup()
+		g := ended.JobGroup()
 		active := slices.DeleteFunc(s.JobGroup(g.ID), func(id string) bool { return s.Tasks[id].Phase().Over() })
 		switch {
 		case len(active) == 0:
 		case ended.Phase() != task.Completed && (g.Primary || !s.jobsExist(g)):
 			s.failJobGroup(ended, active)
-		case ended.Phase() == task.Completed && !slices.ContainsFunc(active, func(id string) bool { return s.Tasks[id].jobGroup().Primary }):
+		case ended.Phase() == task.Completed && !slices.ContainsFunc(active, func(id string) bool { return s.Tasks[id].JobGroup().Primary }):
 			s.completeJobGroup(g, active)
 		}
 	}
@@ -128,7 +128,7 @@ func (s *State) failJobGroup(ended *CompactRecord, active []string) {
 	if ended.Phase() == task.Stopped {
 		how = "was stopped"
 	}
-	message := fmt.Sprintf("task %s (%s) of job group %s %s", ended.ID, ended.Name(), ended.jobGroup().Name, how)
+	message := fmt.Sprintf("task %s (%s) of job group %s %s", ended.ID, ended.Name(), ended.JobGroup().Name, how)
 	s.endTasks(active, func(r *task.Record) { r.Phase, r.Reason, r.Message = task.Stopped, task.ReasonJobGroupOver, message })
 }
 

@@ -248,7 +248,7 @@ func checkJobGroup(t *testing.T, w *testState, seed uint64, delay int, ids []str
 		if c.Admitted() {
 			admitted++
 		}
-		if c.jobGroup().Primary {
+		if c.JobGroup().Primary {
 			failed = failed || c.Phase().Over() && c.Phase() != task.Completed
 			if !c.Phase().Over() {
 				waiting++

@@ -275,9 +275,6 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 					checkStep(fail, c, before[id].Record(), r)
 				}
 				checkWaits(fail, s.State, t)
-				if active := s.active[r.Submit.User][id]; active == r.Phase.Over() {
-					fail("task %s is %s, and active: %v", id, r.Phase, active)
-				}
 			}
 			for id := range volumes {
 				if s.Volumes[id] != volumes[id] && !keys[volumeKey(id)] {
@@ -290,12 +287,35 @@ func TestWhatHoldsAfterEveryCommand(t *testing.T) {
 				}
 			}
 			checkHistory(fail, c, s.State, before)
+			checkIndexes(fail, s.State)
 			checkOutputs(fail, c, s.State, before)
 		}
 		for r, was := range kept {
 			if !reflect.DeepEqual(*r, was) {
 				t.Fatalf("seed %d: a record that was handed out changed:\n%s", seed, cmp.Diff(was, *r))
 			}
+		}
+	}
+}
+
+// checkIndexes checks the indexes of the tasks that are not over.
+func checkIndexes(fail func(string, ...any), s *State) {
+	active, inGroup, uses := map[string]map[string]bool{}, map[groupKey]map[string]bool{}, map[task.UploadKey]int{}
+	for id, r := range records(s) {
+		if r.Phase.Over() {
+			continue
+		}
+		addTo(active, r.Submit.User, id)
+		if r.Submit.Group != "" {
+			addTo(inGroup, groupKey{r.Submit.User, r.Submit.Group}, id)
+		}
+		for _, sum := range r.Submit.Task.Sums() {
+			uses[task.UploadKey{User: r.Submit.User, Sum: sum}]++
+		}
+	}
+	for want, got := range map[any]any{&active: s.active, &inGroup: s.activeInGroup, &uses: s.uploadUses} {
+		if w := reflect.ValueOf(want).Elem().Interface(); !reflect.DeepEqual(w, got) {
+			fail("an index of the tasks that are not over is %v, want %v", got, w)
 		}
 	}
 }

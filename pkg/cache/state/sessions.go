@@ -64,11 +64,34 @@ func (s *State) endSessions(c task.EndSessions) (task.Result, []task.Key) {
 		until = later(until, s.Time.Add(longestSession)) // some sessions of the user may expire later than c.Until
 		maps.DeleteFunc(s.over, func(one endedKey, _ endedSessions) bool { return one.user == c.User })
 	}
-	if _, known := s.over[k]; !known && len(s.over) >= maxEnded {
+	if _, known := s.over[k]; !known && len(s.over) >= maxEnded && !s.endMostSessions() {
 		return reject(c.ID, task.RejectedTooMany)
 	}
 	s.over[k] = endedSessions{s.Seq, until}
 	return task.Result{ID: c.ID}, nil
+}
+
+// endMostSessions ends all sessions of the user with the most ended sessions, which takes one place
+// instead of several, so that one user cannot keep others from ending theirs. It returns false if no
+// user has several.
+func (s *State) endMostSessions() bool {
+	count := map[string]int{}
+	for k := range s.over {
+		count[k.user]++
+	}
+	most := ""
+	for user, n := range count {
+		if n > count[most] || n == count[most] && user < most {
+			most = user
+		}
+	}
+	if count[most] < 2 {
+		return false
+	}
+	all := endedSessions{s.Seq, s.Time.Add(longestSession)}
+	maps.DeleteFunc(s.over, func(k endedKey, _ endedSessions) bool { return k.user == most })
+	s.over[endedKey{user: most}] = all
+	return true
 }
 
 // SessionEnded reports whether a session has ended that began after the entry began. A session

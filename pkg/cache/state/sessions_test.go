@@ -70,6 +70,14 @@ func TestEndedSessionsOfAllUsersAreBounded(t *testing.T) {
 	if result, _ := s.fold(endSession("ann", "1", noon.Add(time.Hour))); result.Rejection != task.RejectedTooMany || len(s.over) != maxEnded {
 		t.Errorf("%+v with %d", result, len(s.over))
 	}
+	delete(s.over, endedKey{"8", "1"})
+	delete(s.over, endedKey{"9", "1"})
+	s.over[endedKey{"10", "1"}] = endedSessions{1, noon.Add(time.Hour)}
+	s.over[endedKey{"bob", "1"}] = endedSessions{1, noon.Add(time.Hour)}
+	s.over[endedKey{"bob", "3"}] = endedSessions{1, noon.Add(time.Hour)}
+	if result, _ := s.fold(endSession("ann", "1", noon.Add(time.Hour))); result.Rejection != "" || !s.SessionEnded("ann", "1", 0) || !s.SessionEnded("bob", "1", 0) || !s.SessionEnded("bob", "4", 0) {
+		t.Errorf("when another user has ended several sessions: %+v", result)
+	}
 	if result, _ := s.fold(endSession("7", "", noon.Add(time.Hour))); result.Rejection != "" || !s.SessionEnded("7", "2", 0) {
 		t.Errorf("all sessions of one user: %+v", result)
 	}

@@ -32,6 +32,7 @@ type Snapshot struct {
 // Snapshot returns the present state. Snapshot copies the maps, but not their values.
 func (s *State) Snapshot() *Snapshot {
 	t := &Snapshot{state: *s}
+	t.state.Yield = nil
 	t.state.Tasks, t.state.Volumes, t.state.keys = maps.Clone(s.Tasks), maps.Clone(s.Volumes), maps.Clone(s.keys)
 	t.state.Uploads, t.state.over = maps.Clone(s.Uploads), maps.Clone(s.over)
 	t.state.ledger = s.ledger.clone()
@@ -40,7 +41,7 @@ func (s *State) Snapshot() *Snapshot {
 		last := *w
 		t.state.writers[id] = &last
 	}
-	t.state.volumeNames, t.state.active, t.state.successors, t.state.groups, t.state.jobGroups, t.state.jobs, t.state.outputBytes = nil, nil, nil, nil, nil, jobCount{}, nil // can be derived from the other fields
+	t.state.derived = derived{}
 	t.hash = sync.OnceValue(func() string {
 		sum := sha256.New()
 		if err := t.Encode(sum); err != nil {
@@ -201,10 +202,10 @@ func (s *State) restore(l line) error {
 		r := l.Task
 		s.put(r)
 		if !r.Phase.Over() {
-			s.activate(r.Submit.User, r.Submit.ID)
+			s.activate(r)
 			s.link(r)
 			if r.Held {
-				s.groups[groupKey{r.Submit.User, r.Submit.Group}].push(r)
+				s.groups[groupOf(r)].push(r)
 			}
 		}
 	case l.Volume != nil:

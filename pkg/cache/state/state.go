@@ -25,31 +25,44 @@ type State struct {
 	Volumes map[string]*task.VolumeRecord
 	Uploads map[task.UploadKey]task.UploadRecord
 
-	keys        map[idempotency]firstUse
-	retired     []retiredKey               // keys whose objects have expired, in order of retirement
-	volumeNames map[volumeName]int         // number of volumes of a name that are not deleted
-	active      map[string]map[string]bool // ids of the tasks that are not over, by user
-	successors  map[string]map[string]bool // ids of the tasks that wait for a task, by the id of that task
-	ledger      ledger
-	groups      map[groupKey]*groupState  // groups with tasks that are active or held
-	jobGroups   map[string]map[int]string // ids of the tasks of each job group, by the id of the job group and the index of the task
-	jobs        jobCount
-	outputBytes map[string]int64           // size of the stored outputs of all tasks, by user
-	over        map[endedKey]endedSessions // sessions of browsers that ended before they expired
-	writers     map[string]*writer
-	order       uint64 // number of submissions and creations so far
-	historySize int    // number of tasks in the history, see CompactRecord.InHistory
+	// Yield, if not nil, is called between the changes of an entry, and may let other goroutines
+	// read the State: an entry may change all tasks of a user.
+	Yield func()
+
+	keys    map[idempotency]firstUse
+	retired []retiredKey // keys whose objects have expired, in order of retirement
+	ledger  ledger
+	over    map[endedKey]endedSessions // sessions of browsers that ended before they expired
+	writers map[string]*writer
+	order   uint64 // number of submissions and creations so far
+
+	derived
 
 	last        task.EventID // id of the last event
 	events      []task.Event // events of the entry that is being folded
 	alsoChanged []task.Key   // keys of further tasks that the present command changed
 
-	vacated    []groupKey // groups that lost an active task by the present command
+	decided    []decision // about the submissions that follow and are accepted together, see decideTogether
+	vacated    []groupKey // groups that lost an active or held task by the present command
 	failedFast []string   // ids of the tasks with fail_fast that failed by the present command
 
 	leftJobGroup []string // ids of the tasks of job groups that the present command ended
 
 	endings []string // ids of the tasks that the present command ended and whose successors wait, see advance
+}
+
+// derived holds what follows from the other fields of a State. A snapshot does not contain it.
+type derived struct {
+	volumeNames   map[volumeName]int           // number of volumes of a name that are not deleted
+	active        map[string]map[string]bool   // ids of the tasks that are not over, by user
+	activeInGroup map[groupKey]map[string]bool // ids of the tasks that are not over and have a group, by group
+	uploadUses    map[task.UploadKey]int       // number of tasks that are not over and name an upload
+	successors    map[string]map[string]bool   // ids of the tasks that wait for a task, by the id of that task
+	groups        map[groupKey]*groupState     // groups with tasks that are active or held
+	jobGroups     map[string]map[int]string    // ids of the tasks of each job group, by the id of the job group and the index of the task
+	jobs          jobCount
+	outputBytes   map[string]int64 // size of the stored outputs of all tasks, by user
+	historySize   int              // number of tasks in the history, see CompactRecord.InHistory
 }
 
 // A writer is remembered by its last entry, which the writer may send again.
@@ -65,20 +78,24 @@ type volumeName struct{ user, name string }
 // New returns the state of an empty log.
 func New() *State {
 	return &State{
-		Tasks:       map[string]*CompactRecord{},
-		Volumes:     map[string]*task.VolumeRecord{},
-		Uploads:     map[task.UploadKey]task.UploadRecord{},
-		keys:        map[idempotency]firstUse{},
-		volumeNames: map[volumeName]int{},
-		active:      map[string]map[string]bool{},
-		successors:  map[string]map[string]bool{},
-		ledger:      ledger{},
-		groups:      map[groupKey]*groupState{},
-		jobGroups:   map[string]map[int]string{},
-		jobs:        jobCount{ofUser: map[string]int{}},
-		outputBytes: map[string]int64{},
-		over:        map[endedKey]endedSessions{},
-		writers:     map[string]*writer{},
+		Tasks:   map[string]*CompactRecord{},
+		Volumes: map[string]*task.VolumeRecord{},
+		Uploads: map[task.UploadKey]task.UploadRecord{},
+		keys:    map[idempotency]firstUse{},
+		ledger:  ledger{},
+		over:    map[endedKey]endedSessions{},
+		writers: map[string]*writer{},
+		derived: derived{
+			volumeNames:   map[volumeName]int{},
+			active:        map[string]map[string]bool{},
+			activeInGroup: map[groupKey]map[string]bool{},
+			uploadUses:    map[task.UploadKey]int{},
+			successors:    map[string]map[string]bool{},
+			groups:        map[groupKey]*groupState{},
+			jobGroups:     map[string]map[int]string{},
+			jobs:          jobCount{ofUser: map[string]int{}},
+			outputBytes:   map[string]int64{},
+		},
 	}
 }
 
@@ -173,7 +190,7 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 		if err != nil {
 			r.Unknown = err
 		}
-		if rejected := s.rejectTogether(c, commands[i:]); rejected != nil {
+		if rejected := s.decideTogether(c, commands[i:]); rejected != nil {
 			r.Results = append(r.Results, rejected...)
 			i += len(rejected) - 1
 			continue
@@ -185,6 +202,7 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 		if c.Submit != nil {
 			c.Submit.Trace, traces = parentOf(i, traces)
 		}
+		s.yield()
 		result, changed := s.command(c, raw)
 		for len(s.failedFast)+len(s.leftJobGroup) > 0 {
 			s.failGroups()
@@ -197,6 +215,12 @@ func (s *State) apply(commands []json.RawMessage, traces []task.Trace) (r FoldRe
 	}
 	r.Events, s.events = s.events, nil
 	return r, wantsSnapshot
+}
+
+func (s *State) yield() {
+	if s.Yield != nil {
+		s.Yield()
+	}
 }
 
 // parentOf returns the parent span of a command of an entry, and the traces from this command

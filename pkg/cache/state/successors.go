@@ -1,9 +1,7 @@
 package state
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -68,10 +66,7 @@ func waitMessage(waits []task.Predecessor) string {
 // link records a waiting task as a successor of its predecessors.
 func (s *State) link(r *task.Record) {
 	for _, w := range r.WaitsFor {
-		if s.successors[w.ID] == nil {
-			s.successors[w.ID] = map[string]bool{}
-		}
-		s.successors[w.ID][r.Submit.ID] = true
+		addTo(s.successors, w.ID, r.Submit.ID)
 	}
 }
 
@@ -81,10 +76,7 @@ func (s *State) unlink(id string) {
 		return
 	}
 	for _, w := range s.Tasks[id].Record().WaitsFor {
-		delete(s.successors[w.ID], id)
-		if len(s.successors[w.ID]) == 0 {
-			delete(s.successors, w.ID)
-		}
+		removeFrom(s.successors, w.ID, id)
 	}
 }
 
@@ -106,8 +98,9 @@ func (s *State) advanceSuccessors(id string) {
 	ended := s.Tasks[id]
 	all := s.successors[id]
 	delete(s.successors, id)
-	byOrder := func(a, b string) int { return cmp.Compare(s.Tasks[a].Order, s.Tasks[b].Order) }
-	for _, next := range slices.SortedFunc(maps.Keys(all), byOrder) {
+	s.events = slices.Grow(s.events, len(all))
+	for _, next := range s.inOrder(all) {
+		s.yield()
 		r := s.Tasks[next].Record()
 		if r.Phase.Over() {
 			continue // the end of an earlier successor has ended this one

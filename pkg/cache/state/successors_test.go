@@ -217,6 +217,29 @@ func TestSubmissionsTogetherAreAllAcceptedOrNone(t *testing.T) {
 	}
 }
 
+// An idempotency key outlives its task. No task can come after a task that has left the history, so
+// submissions that are accepted all or not at all are then rejected, all of them.
+func TestSubmissionsTogetherAfterAnExpiredTask(t *testing.T) {
+	w := newTestState(t, withKey(submit("ann", "a"), "ka"), stop("ann", "a"), gone(taskKey("a")))
+	w.expireAt(w.Time, 0, "a")
+	again := withKey(submit("ann", "a2"), "ka")
+	again.Submit.Together = 4
+	r := w.foldTogether(again, withKey(comesAfter("ann", "b", "ka"), "kb"), submit("ann", "c"), comesAfter("ann", "d", "kb"))
+	for i, want := range []task.Rejection{task.RejectedTogether, task.RejectedPredecessor, task.RejectedTogether, task.RejectedTogether} {
+		if got := r.Results[i].Rejection; got != want {
+			t.Errorf("submission %d: %q, want %q", i, got, want)
+		}
+	}
+	if len(w.Tasks) != 0 {
+		t.Errorf("%d tasks were stored", len(w.Tasks))
+	}
+	again.Submit.Together = 2
+	r = w.foldTogether(again, submit("ann", "c"), stop("ann", "c"))
+	if r.Results[0].ID != "a" || r.Results[0].Rejection != "" || r.Results[1].Rejection != "" || w.phases("c") != "stopped" {
+		t.Errorf("a repeated submission and a new one: %+v", r.Results)
+	}
+}
+
 func TestAChainGoesOnAfterASnapshot(t *testing.T) {
 	w := newTestState(t, submit("ann", "a"), comesAfter("ann", "b", "a"), comesAfterAny("ann", "c", "a", "b"))
 	again := &testState{State: decoded(t, encoded(t, w.Snapshot())), t: t, number: w.number}

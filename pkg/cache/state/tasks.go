@@ -10,22 +10,44 @@ import (
 )
 
 func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
-	body := bodyOf(c.Key, c)
-	result, repeated := s.check(c, body, nil)
-	if repeated || result.Rejection != "" {
-		return result, nil
+	d := s.decision(c)
+	if d.repeated || d.result.Rejection != "" {
+		return d.result, nil
 	}
 	hash, ok := task.SubmissionHash(raw)
 	if !ok {
 		hash = c.Hash()
 	}
-	s.store(c, body, hash)
+	s.store(c, d.body, hash)
 	return accept(taskKey(c.ID))
 }
 
-// check returns the result of a submission, and changes nothing. repeated means that the result
-// is that of an earlier submission with the same key. together holds the ids of the submissions
-// that will be accepted before this one, by id and key.
+// A decision is what the fold does with a submission.
+type decision struct {
+	result   task.Result
+	repeated bool   // the result is that of an earlier submission with the same key
+	body     string // identifies the body of the request, see bodyOf
+}
+
+// decision returns the decision about a submission: the one that decideTogether made for the
+// submission and others together, or one for the submission alone.
+func (s *State) decision(c task.Submit) (d decision) {
+	if len(s.decided) > 0 {
+		d, s.decided = s.decided[0], s.decided[1:]
+		return d
+	}
+	return s.decide(c, nil)
+}
+
+// decide decides about a submission, and changes nothing. together holds the ids of the
+// submissions that are accepted together with this one and before it, by id and key.
+func (s *State) decide(c task.Submit, together map[string]string) decision {
+	body := bodyOf(c.Key, c)
+	result, repeated := s.check(c, body, together)
+	return decision{result, repeated, body}
+}
+
+// check returns the result of a submission, and whether it is that of an earlier submission.
 func (s *State) check(c task.Submit, body string, together map[string]string) (result task.Result, repeated bool) {
 	if s.Tasks[c.ID] != nil || together[c.ID] != "" {
 		return task.Result{ID: c.ID, Rejection: task.RejectedIDExists}, false
@@ -85,17 +107,47 @@ func (s *State) accept(c task.Submit, hash string) *task.Record {
 		Phase:     task.Pending,
 	}
 	s.put(r)
-	s.activate(c.User, c.ID)
+	s.activate(r)
 	s.submittedEvent(r)
 	return r
 }
 
-// activate records a task that is not over.
-func (s *State) activate(user, id string) {
-	if s.active[user] == nil {
-		s.active[user] = map[string]bool{}
+// activate adds a task that is not over to the indexes of such tasks.
+func (s *State) activate(r *task.Record) {
+	addTo(s.active, r.Submit.User, r.Submit.ID)
+	if k := groupOf(r); k.name != "" {
+		addTo(s.activeInGroup, k, r.Submit.ID)
 	}
-	s.active[user][id] = true
+	for _, sum := range r.Submit.Task.Sums() {
+		s.uploadUses[task.UploadKey{User: r.Submit.User, Sum: sum}]++
+	}
+}
+
+// deactivate removes a task that ends from the indexes of activate; r is the record before the end.
+func (s *State) deactivate(r *task.Record) {
+	removeFrom(s.active, r.Submit.User, r.Submit.ID)
+	removeFrom(s.activeInGroup, groupOf(r), r.Submit.ID)
+	for _, sum := range r.Submit.Task.Sums() {
+		k := task.UploadKey{User: r.Submit.User, Sum: sum}
+		if s.uploadUses[k]--; s.uploadUses[k] == 0 {
+			delete(s.uploadUses, k)
+		}
+	}
+}
+
+// addTo adds an id to one of several sets.
+func addTo[K comparable](sets map[K]map[string]bool, k K, id string) {
+	if sets[k] == nil {
+		sets[k] = map[string]bool{}
+	}
+	sets[k][id] = true
+}
+
+// removeFrom removes an id from one of several sets, and the set if it is empty.
+func removeFrom[K comparable](sets map[K]map[string]bool, k K, id string) {
+	if delete(sets[k], id); len(sets[k]) == 0 {
+		delete(sets, k)
+	}
 }
 
 // stop has no effect on a task that is over, and reports success.
@@ -131,10 +183,14 @@ func (s *State) stopAll(c task.StopAll) (task.Result, []task.Key) {
 
 // stopTasks ends tasks that are not over.
 func (s *State) stopTasks(ids []string, set func(*task.Record)) {
+	s.yield()
+	s.events = slices.Grow(s.events, len(ids)) // to grow the slice of large values takes long
 	for _, id := range ids {
+		s.yield()
 		s.unlink(id) // the task is ended by this stop, and not by the end of another task
 	}
 	for _, id := range ids {
+		s.yield()
 		s.finish(s.Tasks[id].Record(), set)
 	}
 }
@@ -229,7 +285,9 @@ func (s *State) ended(f task.Ended) (task.Result, []task.Key) {
 		return reject(f.ID, task.RejectedEarly)
 	}
 	s.finish(r, func(r *task.Record) {
-		r.Phase, r.Nodes, r.Reason, r.Message = f.Phase, f.Nodes, f.Reason, f.Message
+		if r.Phase, r.Reason, r.Message = f.Phase, f.Reason, f.Message; f.Nodes != nil {
+			r.Nodes = f.Nodes
+		}
 	})
 	return accept(taskKey(f.ID))
 }
@@ -287,10 +345,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 	if r.Submit.JobGroup != nil {
 		s.leftJobGroup = append(s.leftJobGroup, r.Submit.ID)
 	}
-	delete(s.active[r.Submit.User], r.Submit.ID)
-	if len(s.active[r.Submit.User]) == 0 {
-		delete(s.active, r.Submit.User)
-	}
+	s.deactivate(r)
 	s.advance(r.Submit.ID)
 }
 

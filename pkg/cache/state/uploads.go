@@ -45,7 +45,7 @@ func (s *State) deleteUploads(c task.DeleteUploads) (task.Result, []task.Key) {
 	for _, k := range c.Uploads {
 		u, ok := s.Uploads[k]
 		switch {
-		case !ok || s.needed(k):
+		case !ok || s.uploadUses[k] > 0:
 		case s.longAgo(u.Used, c.Now, c.Then):
 			delete(s.Uploads, k)
 			count++
@@ -57,16 +57,6 @@ func (s *State) deleteUploads(c task.DeleteUploads) (task.Result, []task.Key) {
 	return task.Result{Count: count}, nil
 }
 
-// needed reports whether a task that is not over names the upload.
-func (s *State) needed(k task.UploadKey) bool {
-	for id := range s.active[k.User] {
-		if whole := s.Tasks[id].full; whole != nil && slices.Contains(whole.Submit.Task.Sums(), k.Sum) {
-			return true
-		}
-	}
-	return false
-}
-
 // IdleUploads returns at most limit uploads that no task needs, sorted by user and sum:
 // uploads last used at or before then, and uploads whose last use is after future, which a
 // wrong clock has recorded.
@@ -75,7 +65,7 @@ func (s *State) IdleUploads(then, future time.Time, limit int) (idle []task.Uplo
 		if len(idle) == limit {
 			break
 		}
-		if used := s.Uploads[k].Used; (!used.After(then) || used.After(future)) && !s.needed(k) {
+		if used := s.Uploads[k].Used; (!used.After(then) || used.After(future)) && s.uploadUses[k] == 0 {
 			idle = append(idle, k)
 		}
 	}

@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s-cli/pkg/task"
@@ -44,8 +43,10 @@ func (s *State) delete(c task.Delete) (task.Result, []task.Key) {
 	if v == nil || v.Create.User != c.User || v.Deleted {
 		return reject(c.ID, task.RejectedNotFound)
 	}
-	if using := s.mounting(c.User, v.ClaimName()); len(using) > 0 && !c.Force {
-		return task.Result{ID: c.ID, Rejection: task.RejectedInUse, Tasks: using}, nil
+	if !c.Force {
+		if using := s.mounting(c.User, v.ClaimName()); len(using) > 0 {
+			return task.Result{ID: c.ID, Rejection: task.RejectedInUse, Tasks: using}, nil
+		}
 	}
 	s.changeVolume(v, func(v *task.VolumeRecord) { v.Deleted, v.DeletedAt, v.EndSeq = true, later(v.CreatedAt, s.Time), s.Seq })
 	name := volumeName{c.User, v.Create.Volume.Name}
@@ -57,7 +58,7 @@ func (s *State) delete(c task.Delete) (task.Result, []task.Key) {
 
 // mounting returns the tasks of user that are not over and mount a claim.
 func (s *State) mounting(user, claim string) (ids []string) {
-	for _, id := range slices.Sorted(maps.Keys(s.active[user])) {
+	for id := range s.active[user] {
 		for _, mounted := range s.Tasks[id].claims {
 			if mounted == claim {
 				ids = append(ids, id)
@@ -65,6 +66,7 @@ func (s *State) mounting(user, claim string) (ids []string) {
 			}
 		}
 	}
+	slices.Sort(ids)
 	return ids
 }
 

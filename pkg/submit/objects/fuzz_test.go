@@ -58,6 +58,7 @@ func FuzzJobs(f *testing.F) {
 				spec.InitContainers, spec.Containers[0].Args = nil, spec.Containers[0].Args[:3]
 			}
 			checkBox(t, spec, serviceName(r))
+			checkAffinity(t, spec, job.Labels[task.LabelOwner])
 			checkScripts(t, s.Task, job)
 		}
 	})
@@ -155,6 +156,19 @@ func checkBox(t *testing.T, s corev1.PodSpec, secret string) {
 			t.Errorf("volume %+v", v)
 		}
 		names[v.Name] = true
+	}
+}
+
+// checkAffinity checks that the terms about other pods are about pods of the owner alone.
+func checkAffinity(t *testing.T, s corev1.PodSpec, owner string) {
+	t.Helper()
+	raw, err := json.Marshal(s.Affinity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, own := strings.Count(string(raw), `"labelSelector"`), strings.Count(string(raw), `{"key":"skypilot-owner","operator":"In","values":["`+owner+`"]}`)
+	if all != own || strings.Contains(string(raw), `"namespaceSelector":`) {
+		t.Errorf("affinity to pods of others: %s", raw)
 	}
 }
 

@@ -3,6 +3,7 @@
 package objects
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -19,8 +20,8 @@ const (
 	scriptsVolume = "scripts"
 )
 
-// Jobs returns the Jobs of a task that is not applied yet, by rank. The Jobs of a task with
-// several nodes are suspended until all of them exist, as are those of a job group.
+// Jobs returns the Jobs of a task that is not applied yet, by rank. The Jobs of a gang are suspended
+// until all of them exist.
 func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 	jobs := make([]*batchv1.Job, r.NumNodes())
 	for rank, name := range r.JobNames() {
@@ -32,7 +33,7 @@ func Jobs(r *task.Record, namespace string) []*batchv1.Job {
 				Annotations: jobAnnotations(r),
 			},
 			Spec: batchv1.JobSpec{
-				Suspend:  new(len(jobs) > 1 || r.Submit.JobGroup != nil),
+				Suspend:  new(r.Gang()),
 				Template: pod(r, rank),
 			},
 		}
@@ -45,6 +46,10 @@ func jobAnnotations(r *task.Record) map[string]string {
 	all := mergeMaps(r.Submit.Task.Config.Kubernetes.CustomMetadata.Annotations, annotations(r))
 	if limit := r.Submit.Task.MaxDuration; limit != "" {
 		all[task.AnnotationMaxDuration] = limit
+	}
+	if g := r.Submit.JobGroup; g != nil {
+		raw, _ := json.Marshal(g) // a struct of texts and numbers cannot fail
+		all[task.AnnotationJobGroup] = string(raw)
 	}
 	if id := r.TraceID(); id != "" {
 		all[task.AnnotationTrace] = id
@@ -72,6 +77,9 @@ func labels(r *task.Record, rank int) map[string]string {
 	all = mergeMaps(all, task.JobLabels(r.Submit.User, t.Name, r.Submit.ID, rank))
 	if r.Submit.Group != "" {
 		all[task.LabelGroup] = r.Submit.Group
+	}
+	if r.Gang() {
+		all[task.LabelPeers] = "true"
 	}
 	return all
 }

@@ -76,6 +76,7 @@ func sanitize(pod, ours corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	s.SecurityContext.AppArmorProfile, s.SecurityContext.Sysctls = nil, nil
 	s.Volumes = sanitizeVolumes(s.Volumes, own.Volumes)
 	sanitizeSpread(s.TopologySpreadConstraints, ours.Labels[task.LabelTaskID])
+	sanitizeAffinity(s.Affinity, ours.Labels[task.LabelOwner])
 	i := slices.IndexFunc(s.Containers, func(c corev1.Container) bool { return c.Name == container })
 	if i < 0 {
 		s.Containers = own.Containers
@@ -105,6 +106,37 @@ func sanitizeSpread(constraints []corev1.TopologySpreadConstraint, id string) {
 		c := &constraints[i]
 		c.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{task.LabelTaskID: id}}
 		c.MaxSkew, c.MatchLabelKeys = max(c.MaxSkew, 1), nil
+	}
+}
+
+// sanitizeAffinity restricts the terms about other pods to the pods of one owner. A pod with a term
+// about the pods of another user would keep them off its machines, because the scheduler applies
+// required anti-affinity in both directions, or would show whether such pods exist.
+func sanitizeAffinity(a *corev1.Affinity, owner string) {
+	if a == nil {
+		return
+	}
+	var terms []*corev1.PodAffinityTerm
+	collect := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range required {
+			terms = append(terms, &required[i])
+		}
+		for i := range preferred {
+			terms = append(terms, &preferred[i].PodAffinityTerm)
+		}
+	}
+	if p := a.PodAffinity; p != nil {
+		collect(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if p := a.PodAntiAffinity; p != nil {
+		collect(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	for _, t := range terms {
+		t.Namespaces, t.NamespaceSelector, t.MatchLabelKeys, t.MismatchLabelKeys = nil, nil, nil, nil
+		if t.LabelSelector != nil { // without a selector, the term matches no pods
+			t.LabelSelector.MatchExpressions = append(t.LabelSelector.MatchExpressions,
+				metav1.LabelSelectorRequirement{Key: task.LabelOwner, Operator: metav1.LabelSelectorOpIn, Values: []string{owner}})
+		}
 	}
 }
 

@@ -105,6 +105,9 @@ func Join(all []*task.Submit) error {
 		return invalid("%s: all tasks are auxiliary; the job group needs a primary task, whose end ends the job group", AuxiliaryParam)
 	}
 	for i, s := range all {
+		if size := s.Task.AnnotationSize() + hosts; size > task.MaxAnnotations {
+			return invalid("task %d: run: setup, run, annotations and the names of all nodes of the job group have %d bytes in total, more than the limit of %d", i+1, size, task.MaxAnnotations)
+		}
 		s.JobGroup.Index, s.JobGroup.Tasks, s.JobGroup.Jobs = i, len(all), jobs
 	}
 	return nil

@@ -63,6 +63,7 @@ func TestJoin(t *testing.T) {
 		{"names that differ in case", []*task.Submit{a("x"), a("X")}, "name: the tasks 1 and 2 of job group g have the same name"},
 		{"too many nodes", []*task.Submit{a("x", func(s *task.Submit) { s.Task.NumNodes = 5000 }), a("y")}, ""},
 		{"too many nodes with long names", []*task.Submit{a("x", func(s *task.Submit) { s.Task.NumNodes = 5100 }), a("y")}, "num_nodes: the names of all 5101 nodes of the job group do not fit into 128 KiB; request fewer nodes, or choose shorter names"},
+		{"a long script and many nodes", []*task.Submit{a("x", func(s *task.Submit) { s.Task.NumNodes, s.Task.Run = 5000, strings.Repeat("x", 50_000) }), a("y")}, "task 1: run: setup, run, annotations and the names of all nodes of the job group have 260026 bytes in total, more than the limit of 250000"},
 		{"without a name", []*task.Submit{a("x"), a("")}, "task 2: name: the name is missing; the tasks of a job group reach each other as {task}-{rank}.{job group}"},
 		{"a name that is no host name", []*task.Submit{a("x y")}, `task 1: name: "x y" must be at most 63 letters`},
 		{"two job groups", []*task.Submit{a("x"), a("y", func(s *task.Submit) { s.JobGroup.Name = "h" })}, "task 2: job_group: all tasks of the batch must name the same job group, or none"},

@@ -17,6 +17,10 @@ import (
 // MaxDays is the number of days for which the server keeps the usage: 13 months.
 const MaxDays = 400
 
+// GroupDays is the number of days for which the server keeps the usage of each group. The usage of a
+// group on an earlier day belongs to the user alone.
+const GroupDays = 35
+
 // DayLength is the length of a day, which begins at midnight UTC.
 const DayLength = 24 * time.Hour
 
