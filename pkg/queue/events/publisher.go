@@ -165,10 +165,20 @@ func (p *Publisher) findLastEvent(ctx context.Context) error {
 	return nil
 }
 
+// newest returns the largest time of the events with an id. Their times are those of the log.
+func newest(events []task.Event) (at time.Time) {
+	for _, e := range events {
+		if e.ID != (task.EventID{}) && e.Time.After(at) {
+			at = e.Time
+		}
+	}
+	return at
+}
+
 // publish publishes events and waits until they are stored. Events without an id go only to
 // present subscribers and are not stored.
 func (p *Publisher) publish(ctx context.Context, events []task.Event) error {
-	oldest := time.Now().Add(-p.stream.config.Retention)
+	oldest := newest(events).Add(-p.stream.config.Retention) // by the log: the clock of one server may be wrong
 	isStored := func(e task.Event) bool {
 		return e.ID != (task.EventID{}) && e.ID.Compare(p.last) > 0 && e.Time.After(oldest)
 	}
