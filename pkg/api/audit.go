@@ -24,6 +24,18 @@ func (a *auditor) withAudit(what string, handle func(c *fiber.Ctx, user string) 
 	}
 }
 
+// withForeignReads logs one line for each request of an administrator that reads an object of another
+// user.
+func (a *auditor) withForeignReads(what string, handle func(c *fiber.Ctx, user string) error) func(c *fiber.Ctx, user string) error {
+	return func(c *fiber.Ctx, user string) error {
+		err := handle(c, user)
+		if owner, ok := c.Locals(ownerKey).(string); ok && owner != user {
+			a.record(c, user, what, err)
+		}
+		return err
+	}
+}
+
 // withLogin logs one line for each login of a browser, successful or not. The user of a login
 // that failed is unknown.
 func (a *auditor) withLogin(handle fiber.Handler) fiber.Handler {

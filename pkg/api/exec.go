@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/streams"
+	"k8s-cli/pkg/task"
 )
 
 // addStreams adds the routes of sessions in the pods of tasks. Only the owner of a task may open
@@ -21,7 +22,7 @@ func (s *Server) addStreams(read Readers, who *callers, audit *auditor, c Config
 			if who.isForeign(c) {
 				return nil, errForeignOrigin
 			}
-			check, err := who.recheck(c)
+			check, err := who.recheck(c, user)
 			return &streams.Caller{
 				User: user, Check: check, Record: audit.line(c, user, what),
 				Session: func(parent context.Context) (context.Context, context.CancelFunc) {
@@ -34,14 +35,23 @@ func (s *Server) addStreams(read Readers, who *callers, audit *auditor, c Config
 	s.app.Get("/tasks/:id/port-forward", who.authenticated(s.exec.PortForward))
 }
 
-// recheck returns a function that checks the credentials of a request again, after the request.
-func (a *callers) recheck(c *fiber.Ctx) (func(context.Context) error, error) {
-	if a.auth == nil || a.sessions.Has(c) {
-		return func(context.Context) error { return nil }, nil // a session of a browser ends its streams itself
+var errReassigned = task.Error(task.ErrUnauthorized, "the credentials of the request belong to another user now")
+
+// recheck returns a function that checks again, after the request of a user, that its credentials are
+// those of the user.
+func (a *callers) recheck(c *fiber.Ctx, user string) (func(context.Context) error, error) {
+	if check := a.sessions.Recheck(c); check != nil {
+		return check, nil
+	}
+	if a.auth == nil {
+		return func(context.Context) error { return nil }, nil
 	}
 	caller, err := a.credentials(c)
 	return func(ctx context.Context) error {
-		_, err := a.auth.Identify(ctx, caller)
+		who, err := a.auth.Identify(ctx, caller)
+		if err == nil && who.User != user {
+			return errReassigned
+		}
 		return err
 	}, err
 }

@@ -83,13 +83,13 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Post("/tasks/stop", who.authenticated(audit.withAudit("stop all", tasks.stopTasks)))
 	s.app.Post("/tasks/:id/stop", who.authenticated(audit.withAudit("stop", tasks.stopTask)))
 	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
-	s.app.Get("/tasks/:id", who.authenticated(tasks.showTask))
-	s.app.Get("/tasks/:id/spec", who.authenticated(tasks.showSpec))
+	s.app.Get("/tasks/:id", who.authenticated(audit.withForeignReads("read", tasks.showTask)))
+	s.app.Get("/tasks/:id/spec", who.authenticated(audit.withForeignReads("read spec", tasks.showSpec)))
 	s.addStreams(read, who, audit, c)
-	s.app.Get("/tasks/:id/logs", who.authenticated(logs.taskLogs))
-	s.app.Get("/tasks/:id/events", who.authenticated(events.taskEvents))
+	s.app.Get("/tasks/:id/logs", who.authenticated(audit.withForeignReads("read logs", logs.taskLogs)))
+	s.app.Get("/tasks/:id/events", who.authenticated(audit.withForeignReads("read events", events.taskEvents)))
 	s.app.Get(filesPath, uploads.taskFile)
-	s.addOutputs(log, read, who, c, uploads)
+	s.addOutputs(log, read, who, audit, c, uploads)
 	s.app.Get("/uploads", who.authenticated(uploads.uploadLimits))
 	s.app.Get("/uploads/:sum", who.authenticated(uploads.getUpload))
 	s.app.Put("/uploads/:sum", who.authenticatedStream(audit.withAudit("upload", uploads.putUpload)))
@@ -109,12 +109,12 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 }
 
 // addOutputs adds the routes of the outputs of tasks, which share their slots with uploads.
-func (s *Server) addOutputs(log Log, read Readers, who *callers, c Config, shared *uploadHandler) {
+func (s *Server) addOutputs(log Log, read Readers, who *callers, audit *auditor, c Config, shared *uploadHandler) {
 	h := &outputs.Handler{
 		Config: c.Outputs, Log: log, Reader: read.Outputs, Incoming: shared.incoming, Sender: shared.sender, Receive: transferred,
 		OwnerOf: func(c *fiber.Ctx, user, id string) string { return who.ownerOf(c, user, task.KindTask, id) },
 	}
-	s.app.Get("/tasks/:id/outputs/:rank", who.authenticated(h.Get))
+	s.app.Get("/tasks/:id/outputs/:rank", who.authenticated(audit.withForeignReads("read outputs", h.Get)))
 	s.app.Put("/tasks/:id/outputs/:rank", h.Put)
 }
 

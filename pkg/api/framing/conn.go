@@ -3,6 +3,7 @@ package framing
 import (
 	"crypto/tls"
 	"net"
+	"sync/atomic"
 )
 
 // NewListener returns a listener that wraps each connection by NewConn.
@@ -34,6 +35,7 @@ type conn struct {
 
 	framing framing
 	wrong   error
+	onClose atomic.Pointer[func()]
 }
 
 // Read returns the bytes of the peer, up to the first byte that the framing rejects.
@@ -87,4 +89,26 @@ func Release(from net.Conn) {
 	}
 }
 
-func (c *conn) release() { c.framing.state = released }
+func (c *conn) release() {
+	c.framing.state = released
+	c.onClose.Store(nil)
+}
+
+// OnClose calls f when a connection is closed before Release. A server that hands a connection over
+// to another protocol does not do so if it cannot send its response.
+func OnClose(of net.Conn, f func()) {
+	if c, ok := of.(interface{ onceClosed(f func()) }); ok {
+		c.onceClosed(f)
+	}
+}
+
+func (c *conn) onceClosed(f func()) { c.onClose.Store(&f) }
+
+// Close closes the connection.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	if f := c.onClose.Swap(nil); f != nil {
+		(*f)()
+	}
+	return err
+}

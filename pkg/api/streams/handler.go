@@ -180,9 +180,9 @@ func (h *Handler) prepare(c *fiber.Ctx, caller *Caller, read func(*fiber.Ctx) (w
 	return &session{handler: h, caller: caller, target: target, work: w, slot: slot}, nil
 }
 
-// Wait waits until all sessions have ended after the end of Closing. There are no new sessions
-// after that.
-func (h *Handler) Wait() { h.open.wait() }
+// Wait waits until all sessions have ended after the end of Closing, at most for patience. There are
+// no new sessions after that.
+func (h *Handler) Wait(patience time.Duration) { h.open.wait(patience) }
 
 // openSessions counts the open sessions.
 type openSessions struct {
@@ -201,9 +201,17 @@ func (o *openSessions) begin() bool {
 	return !o.closed
 }
 
-func (o *openSessions) wait() {
+func (o *openSessions) wait(patience time.Duration) {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
-	o.group.Wait()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		o.group.Wait()
+	}()
+	select {
+	case <-over:
+	case <-time.After(patience):
+	}
 }

@@ -40,7 +40,6 @@ type session struct {
 	work    work
 	slot    *slots.Slot
 	ctx     context.Context //nolint:containedctx // ends with the server and with the session of the browser
-	closed  context.CancelFunc
 
 	conn    *channel.Conn
 	cancel  context.CancelCauseFunc
@@ -50,8 +49,6 @@ type session struct {
 
 // run serves the session until its end, and writes the line of the audit log.
 func (s *session) run(ws *websocket.Conn) {
-	defer s.slot.Release()
-	defer s.closed()
 	began := time.Now()
 	s.conn = channel.NewConn(ws, ws)
 	parent, cancel := context.WithCancelCause(s.ctx)

@@ -30,6 +30,7 @@ type fake struct {
 	exec  func(ctx context.Context, c channel.Command, s channel.Streams) (int, error)
 	ended chan struct{} // closed when the task ends
 	check error
+	found func() // called before a session gets its pod; nil does nothing
 
 	farewell time.Duration
 
@@ -40,6 +41,9 @@ type fake struct {
 func (f *fake) Find(id string, node int) (channel.Target, error) {
 	if node > 0 {
 		return channel.Target{}, task.Error(task.ErrConflict, "the node does not run")
+	}
+	if f.found != nil {
+		f.found()
 	}
 	return channel.Target{Task: id, Pod: "pod"}, nil
 }
@@ -107,7 +111,7 @@ func (f *fake) serve(t *testing.T, l Limits) (c *client.Client, address string, 
 	go func() { _ = app.Listener(framing.NewListener(listener)) }()
 	end = sync.OnceValue(func() []string {
 		cancel()
-		h.Wait()
+		h.Wait(time.Hour)
 		_ = app.Shutdown()
 		return f.lines
 	})
@@ -313,6 +317,53 @@ func TestRefusedSessions(t *testing.T) {
 	if lines := end(); len(lines) == 0 || strings.Contains(strings.Join(lines, ""), "hidden") {
 		t.Errorf("audit log %q", lines)
 	}
+}
+
+// A client that resets its connection during the handshake frees its slot, and does not keep the
+// server from stopping.
+func TestHandshakesWithoutAClientLeaveNothing(t *testing.T) {
+	t.Parallel()
+	sent, reset := make(chan net.Conn), make(chan struct{})
+	f := &fake{
+		exec: func(_ context.Context, _ channel.Command, s channel.Streams) (int, error) {
+			_, err := io.Copy(s.Stdout, s.Stdin)
+			return 0, err
+		},
+		found: func() {
+			if conn, ok := (<-sent).(*net.TCPConn); ok {
+				_ = conn.SetLinger(0) // so that Close sends RST
+				_ = conn.Close()
+			}
+			reset <- struct{}{}
+		},
+	}
+	_, address, end := f.serve(t, Limits{})
+	for range 3 { // one more than the user may have at once
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET /tasks/lex9x817/port-forward?port=80 HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", channel.Protocol)
+		sent <- conn
+		<-reset
+	}
+	go func() {
+		sent <- nil // for the client that stays
+		<-reset
+	}()
+	dialer := websocket.Dialer{Subprotocols: []string{channel.Protocol}}
+	for {
+		ws, response, err := dialer.DialContext(t.Context(), "ws://"+address+"/tasks/lex9x817/port-forward?port=80", http.Header{"X-User": {"ann"}})
+		if err == nil {
+			_ = ws.Close()
+			break
+		}
+		if response == nil || response.StatusCode != http.StatusTooManyRequests { // until the server has seen the reset
+			t.Fatalf("after the resets: %v", err)
+		}
+	}
+	end()
 }
 
 // TestSessionsOfAUserAreBounded checks the limit of open sessions, and that the end of a session

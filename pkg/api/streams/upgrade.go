@@ -3,6 +3,7 @@ package streams
 import (
 	"encoding/base64"
 	"strings"
+	"sync"
 
 	"github.com/fasthttp/websocket"
 	"github.com/gofiber/fiber/v2"
@@ -67,15 +68,21 @@ func (h *Handler) upgrade(c *fiber.Ctx, s *session) error {
 		return errStopping
 	}
 	conn := c.Context().Conn()
-	s.ctx, s.closed = s.caller.Session(h.Closing)
+	ctx, closed := s.caller.Session(h.Closing)
+	s.ctx = ctx
+	end := sync.OnceFunc(func() {
+		closed()
+		s.slot.Release()
+		h.open.group.Done()
+	})
+	framing.OnClose(conn, end)
 	err := upgrader.Upgrade(c.Context(), func(ws *websocket.Conn) {
-		defer h.open.group.Done()
+		defer end()
 		framing.Release(conn)
 		s.run(ws)
 	})
 	if err != nil {
-		s.closed()
-		h.open.group.Done()
+		end()
 		return errHandshake
 	}
 	return nil
