@@ -77,6 +77,27 @@ func TestOutputsOfATask(t *testing.T) {
 	s.sendOutputs(id, 2, "", "of the grace period").wantOK(t)
 }
 
+// A node that reports again and again appends only a few facts to the log.
+func TestReportsOfANodeAreLimited(t *testing.T) {
+	t.Parallel()
+	s, _ := stored(t, nil)
+	id := s.submitOutputs()
+	refused := 0
+	for n := range 50 {
+		switch got := s.sendOutputs(id, 0, []string{"?failed=size", "?failed=pack"}[n%2], ""); got.StatusCode {
+		case http.StatusTooManyRequests:
+			refused++
+		case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		default:
+			t.Fatalf("%d %s", got.StatusCode, got.body)
+		}
+	}
+	if refused < 30 {
+		t.Errorf("%d of 50 reports were refused", refused)
+	}
+	s.sendOutputs(id, 1, "", noise(1<<10)).wantOK(t)
+}
+
 func TestOutputsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := stored(t, nil)

@@ -14,12 +14,17 @@ type OutputProjection interface {
 	OutputRecord(id string) (r *task.Record, used int64, ok bool)
 }
 
+var errBehind = task.Error(task.ErrUnavailable, "this pod of the server cannot read the end of the log, and does not know the task; try again")
+
 // OutputRecord returns the record of a task, and the size of the stored outputs of its user. The
 // error is of kind task.ErrNotFound if the task does not exist or has no outputs.
 func (v *Viewer) OutputRecord(ctx context.Context, id string) (r *task.Record, used int64, err error) {
-	v.log.WaitReadIndex(ctx) // best effort
+	_, current := v.log.WaitReadIndex(ctx)
 	r, used, ok := v.projection.OutputRecord(id)
-	if !ok {
+	switch {
+	case !ok && !current: // a node gives up after a 404
+		return nil, 0, errBehind
+	case !ok:
 		return nil, 0, task.ErrNoTask(id)
 	}
 	if len(r.Submit.Task.Outputs) == 0 {
