@@ -48,18 +48,17 @@ type identityConfig struct {
 
 // identityFlags maps a flag to the only value of --auth with which the flag is valid.
 var identityFlags = map[string]string{
-	"trusted-proxies": byHeader,
-	"allowed-hosts":   byHeader,
-	"tokens-file":     byToken,
-	"token-audience":  byReview,
-	"oidc-issuer":     byOIDC, "oidc-client-id": byOIDC, "oidc-user-claim": byOIDC, "oidc-groups-claim": byOIDC, "oidc-ca-file": byOIDC,
+	"allowed-hosts":  byHeader,
+	"tokens-file":    byToken,
+	"token-audience": byReview,
+	"oidc-issuer":    byOIDC, "oidc-client-id": byOIDC, "oidc-user-claim": byOIDC, "oidc-groups-claim": byOIDC, "oidc-ca-file": byOIDC,
 	"oidc-require-verified-email": byOIDC,
 }
 
 func (c *identityConfig) define(f *pflag.FlagSet) {
 	f.StringVar(&c.by, "auth", byHeader, "how to identify users: header (X-User), token (tokens of --tokens-file), tokenreview (Kubernetes tokens) or oidc (ID tokens of --oidc-issuer)")
 	f.StringVar(&c.admins, "admins", "", "users, and groups as group:NAME, that may read, stop and delete the tasks and volumes of all users, separated by commas")
-	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses from which the server accepts X-User and X-Groups, separated by commas (default: the server accepts X-User from every address)")
+	f.StringVar(&c.proxies, "trusted-proxies", "", "networks and addresses of proxies, separated by commas: with --auth header, the server accepts X-User and X-Groups only from them (default: X-User from every address); with other methods, their X-Forwarded-For names the client, for the limits of unknown tokens and of logins")
 	f.StringVar(&c.hosts, "allowed-hosts", "", "values of the Host header to accept besides localhost, separated by commas; with --auth header, the server rejects other values on loopback addresses and requests from web pages of other hosts, which prevents DNS rebinding")
 	f.StringVar(&c.tokensFile, "tokens-file", "", "file with a line HEX_SHA256_OF_TOKEN USER[,GROUP...] [until=RFC3339_TIME] for each token; the server reloads a changed file")
 	f.StringVar(&c.audience, "token-audience", "", "audience that Kubernetes tokens must have (default: the audience of the API server)")
@@ -116,6 +115,12 @@ func (c *identityConfig) administrators() task.Admins { return splitList(c.admin
 
 func (c *identityConfig) allowedHosts() []string { return splitList(c.hosts) }
 
+// trustedProxies returns the networks of --trusted-proxies, which check has checked.
+func (c *identityConfig) trustedProxies() auth.Proxies {
+	all, _ := auth.ParseNetworks(c.proxies)
+	return all
+}
+
 // splitList splits text at commas. It removes blanks around the parts, and empty parts.
 func splitList(text string) (list []string) {
 	for one := range strings.SplitSeq(text, ",") {
@@ -156,10 +161,7 @@ func (c *identityConfig) method(ctx context.Context, k8s kubernetes.Interface, l
 		}
 		return issuer, nil
 	}
-	trusted, err := auth.ParseNetworks(c.proxies)
-	if err != nil {
-		return nil, fmt.Errorf("--trusted-proxies: %w", err)
-	}
+	trusted := c.trustedProxies()
 	if len(trusted) == 0 {
 		logger.Warn("clients are not authenticated: X-User is trusted from every address; set --trusted-proxies, or choose another --auth")
 		if c.admins == "" {

@@ -36,7 +36,6 @@ func TestIdentitySettingsThatMakeNoSense(t *testing.T) {
 		{"--auth=magic", `--auth: "magic" is not one of header, token, tokenreview, oidc`},
 		{"--auth=token", "--auth token requires --tokens-file"},
 		{"--tokens-file=/t", "--tokens-file requires --auth token"},
-		{"--auth=token --tokens-file=/t --trusted-proxies=10.0.0.0/8", "--trusted-proxies requires --auth header"},
 		{"--token-audience=a", "--token-audience requires --auth tokenreview"},
 		{"--auth=oidc --oidc-client-id=c", `--oidc-issuer: "" is not the URL of an issuer`},
 		{"--auth=oidc --oidc-issuer=ldap://x --oidc-client-id=c", `--oidc-issuer: "ldap://x" is not the URL of an issuer`},

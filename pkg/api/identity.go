@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/outputs"
+	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -41,6 +42,17 @@ type callers struct {
 	owners   OwnerReader
 	hosts    map[string]bool // host names of the server besides localhost
 	queries  query.Memo      // of GET /tasks
+	proxies  auth.Proxies    // whose X-Forwarded-For names the client
+}
+
+// peer returns the address of the client of a request.
+func (a *callers) peer(c *fiber.Ctx) netip.Addr {
+	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
+	var forwarded []string
+	for _, value := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		forwarded = append(forwarded, string(value))
+	}
+	return a.proxies.Client(peer, forwarded)
 }
 
 // authenticated calls handle with the user of an authenticated request, after the body has
@@ -95,11 +107,12 @@ func (a *callers) identity(c *fiber.Ctx) (who task.Identity, err error) {
 
 // credentials returns the credentials in the headers of a request.
 func (a *callers) credentials(c *fiber.Ctx) (caller task.Credentials, err error) {
-	caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
-	if a.auth.ReadsUserHeader() {
+	if a.auth.ReadsUserHeader() { // from the proxy, whose own address counts
+		caller.Peer, _ = netip.AddrFromSlice(c.Context().RemoteIP())
 		caller.User, err = userOf(c)
 		caller.Groups = string(bytes.Join(c.Request().Header.PeekAll(groupsHeader), []byte(",")))
 	} else {
+		caller.Peer = a.peer(c)
 		caller.Token, err = bearerOf(c)
 	}
 	return caller, err

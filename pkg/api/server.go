@@ -21,6 +21,7 @@ import (
 	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
@@ -63,6 +64,9 @@ type Config struct {
 	// every user may list the tasks of all users.
 	Auth  Authenticator
 	Login task.Login // authentication method of Auth
+
+	// Proxies lists the proxies whose X-Forwarded-For names the client, for limits by address.
+	Proxies auth.Proxies
 
 	Version string // of the build, for the description of the API
 
@@ -139,9 +143,9 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts)}
+	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts), proxies: c.Proxies}
 	if c.Sessions != nil {
-		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Login: c.Login}
+		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer, Login: c.Login}
 	}
 	s := &Server{errors: &errorWriter{callers: who, logger: c.Logger}, slots: newSlotPools(c.Slots), patience: shutdownTimeout}
 	s.metricsByRoute.slots = s.slots
@@ -181,7 +185,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	err := s.app.Listener(framing.NewListener(listener))
 	if !stop() {
 		err = <-stopped
-		s.exec.Wait()
+		s.exec.Wait(s.patience)
 	}
 	if err != nil {
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)

@@ -208,3 +208,33 @@ func TestFileThatChanges(t *testing.T) {
 	later()
 	wants(t, tokens, task.Credentials{Token: "c"}, "carol", "")
 }
+
+// TestClientsBehindProxies checks which address the limits by address count for.
+func TestClientsBehindProxies(t *testing.T) {
+	proxies, err := ParseNetworks("10.0.0.0/8, fd00::/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		peer      string
+		forwarded []string
+		want      string
+	}{
+		{"10.0.0.1", []string{"203.0.113.7"}, "203.0.113.7"},
+		{"10.0.0.1", []string{"198.51.100.1, 203.0.113.7"}, "203.0.113.7"}, // the first one is the client's own word
+		{"10.0.0.1", []string{"198.51.100.1", "203.0.113.7 , 10.0.0.2"}, "203.0.113.7"},
+		{"10.0.0.1", []string{"198.51.100.1, fd00::2"}, "198.51.100.1"},
+		{"::ffff:10.0.0.1", []string{"2001:db8::7"}, "2001:db8::7"},
+		{"203.0.113.9", []string{"198.51.100.1"}, "203.0.113.9"}, // no proxy
+		{"10.0.0.1", nil, "10.0.0.1"},
+		{"10.0.0.1", []string{"unknown"}, "10.0.0.1"},
+		{"10.0.0.1", []string{"10.0.0.2"}, "10.0.0.2"},
+	} {
+		if got := proxies.Client(netip.MustParseAddr(tt.peer), tt.forwarded); got != netip.MustParseAddr(tt.want) {
+			t.Errorf("%s, X-Forwarded-For %q: %s, want %s", tt.peer, tt.forwarded, got, tt.want)
+		}
+	}
+	if got := (Proxies{}).Client(netip.MustParseAddr("10.0.0.1"), []string{"203.0.113.7"}); got != netip.MustParseAddr("10.0.0.1") {
+		t.Errorf("without proxies: %s", got)
+	}
+}

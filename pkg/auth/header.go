@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"k8s-cli/pkg/task"
@@ -12,7 +13,7 @@ import (
 
 // A UserHeader trusts the header X-User, either from every sender or only from trusted proxies.
 type UserHeader struct {
-	Trusted []netip.Prefix // the trusted proxies; if empty, every sender is trusted
+	Trusted Proxies // if empty, every sender is trusted
 }
 
 // Identify returns the user in the header X-User. Identify reads groups only from trusted
@@ -21,13 +22,33 @@ func (h UserHeader) Identify(_ context.Context, c task.Credentials) (Principal, 
 	if len(h.Trusted) == 0 {
 		return Principal{User: c.User}, nil
 	}
-	peer := c.Peer.Unmap()
-	for _, p := range h.Trusted {
-		if p.Contains(peer) {
-			return Principal{User: c.User, Groups: groupsOf(c.Groups)}, nil
-		}
+	if h.Trusted.contain(c.Peer) {
+		return Principal{User: c.User, Groups: groupsOf(c.Groups)}, nil
 	}
-	return Principal{}, task.Error(problem.ProxyNotTrusted, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", peer))
+	return Principal{}, task.Error(problem.ProxyNotTrusted, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", c.Peer.Unmap()))
+}
+
+// Proxies lists the networks of trusted proxies.
+type Proxies []netip.Prefix
+
+func (p Proxies) contain(address netip.Addr) bool {
+	address = address.Unmap()
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
+}
+
+// Client returns the address of the client of a request: the address of the connection, or, if that is
+// a trusted proxy, the last address in X-Forwarded-For that is not. forwarded holds the values of
+// the header. Each proxy adds the address from which it got the request at the end.
+func (p Proxies) Client(peer netip.Addr, forwarded []string) netip.Addr {
+	hops := strings.Split(strings.Join(forwarded, ","), ",")
+	for at := len(hops) - 1; at >= 0 && p.contain(peer); at-- {
+		hop, err := netip.ParseAddr(strings.Trim(hops[at], blanks))
+		if err != nil {
+			break
+		}
+		peer = hop
+	}
+	return peer
 }
 
 const blanks = " \t" // characters to trim around names, in headers and in the file of tokens
@@ -42,7 +63,7 @@ func groupsOf(header string) (groups []string) {
 }
 
 // ParseNetworks parses a comma-separated list of networks and addresses.
-func ParseNetworks(text string) (all []netip.Prefix, err error) {
+func ParseNetworks(text string) (all Proxies, err error) {
 	for one := range strings.SplitSeq(text, ",") {
 		one = strings.TrimSpace(one)
 		if one == "" {

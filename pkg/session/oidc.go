@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -67,6 +69,9 @@ func (m *Manager) FinishOIDC(ctx context.Context, cookie string, c Callback, pee
 	if c.Error != "" {
 		return s, "", "", m.OIDC.Refused(c.Error, c.Description)
 	}
+	if !m.finished.first(l.State, l.Expires) { // otherwise one cookie could use up the limit of exchanges
+		return s, "", "", errLogin
+	}
 	p, expires, err := m.OIDC.Exchange(ctx, peer, l.CodeFlow, c.Code)
 	if err != nil {
 		return s, "", "", err
@@ -86,6 +91,31 @@ func (m *Manager) login(cookie, state string) (l pendingLogin, ok bool) {
 	ok = err == nil && json.Unmarshal(raw, &l) == nil && time.Now().Before(l.Expires) &&
 		subtle.ConstantTimeCompare([]byte(l.State), []byte(state)) == 1
 	return l, ok
+}
+
+// finishedLogins holds the states of the logins that this pod has exchanged and that have not expired.
+type finishedLogins struct {
+	mu  sync.Mutex
+	all map[string]time.Time // when the login expires, by state
+}
+
+const maxFinished = 100_000
+
+// first records the exchange of a login, and reports whether it is the first one.
+func (f *finishedLogins) first(state string, expires time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.all) >= maxFinished {
+		maps.DeleteFunc(f.all, func(_ string, at time.Time) bool { return time.Now().After(at) })
+	}
+	if _, again := f.all[state]; again || len(f.all) >= maxFinished {
+		return false
+	}
+	if f.all == nil {
+		f.all = map[string]time.Time{}
+	}
+	f.all[state] = expires
+	return true
 }
 
 const pages = "/ui/"

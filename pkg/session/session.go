@@ -81,6 +81,7 @@ type Manager struct {
 	purpose      string // binds the cookies of sessions to the authentication method
 	loginPurpose string // the same for the cookies of logins at the issuer
 	streams      streams
+	finished     finishedLogins
 }
 
 // New returns a Manager.

@@ -28,6 +28,7 @@ const (
 	fetchSite   = "Sec-Fetch-Site"
 	maxBody     = 32 << 10
 	sessionKey  = "session" // key in Locals: session.Session of the request
+	cookieKey   = "cookie"  // key in Locals: the value of its cookie
 	loginError  = "login"   // key in Locals: why a login at the issuer failed
 	callback    = "/session/oidc/callback"
 	loginPage   = "/ui/login"
@@ -51,6 +52,7 @@ type Sessions struct {
 	Manager *session.Manager
 	// Identify returns the identity of a request by its headers or its session.
 	Identify func(c *fiber.Ctx) (task.Identity, error)
+	Peer     func(c *fiber.Ctx) netip.Addr // returns the address of the client
 	Login    task.Login
 }
 
@@ -67,15 +69,27 @@ func (s *Sessions) Of(c *fiber.Ctx) (who task.Identity, ok bool, err error) {
 	if err := fromPage(c); err != nil {
 		return who, false, err
 	}
-	one, who, err := s.Manager.Identify(c.UserContext(), value, peer(c))
+	one, who, err := s.Manager.Identify(c.UserContext(), value, s.Peer(c))
 	if err == nil {
 		c.Locals(sessionKey, one)
+		c.Locals(cookieKey, value)
 	}
 	return who, err == nil, err
 }
 
-// Has reports whether Of has identified the user of the request by a session.
-func (s *Sessions) Has(c *fiber.Ctx) bool { return c.Locals(sessionKey) != nil }
+// Recheck returns a function that checks the session of a request again, after the request. Recheck
+// returns nil if Of has not identified the user of the request by a session.
+func (s *Sessions) Recheck(c *fiber.Ctx) func(context.Context) error {
+	value, ok := c.Locals(cookieKey).(string)
+	if !ok {
+		return nil
+	}
+	from := s.Peer(c)
+	return func(ctx context.Context) error {
+		_, _, err := s.Manager.Identify(ctx, value, from)
+		return err
+	}
+}
 
 // Stream returns the context of a stream, which ends with the session of the request. The caller
 // calls closed when the stream is over.
@@ -124,11 +138,6 @@ func isSecure(c *fiber.Ctx) bool {
 	host = strings.ToLower(strings.Trim(host, "[]"))
 	address, err := netip.ParseAddr(host)
 	return c.Context().IsTLS() || host != "localhost" && (err != nil || !address.Unmap().IsLoopback())
-}
-
-func peer(c *fiber.Ctx) netip.Addr {
-	address, _ := netip.AddrFromSlice(c.Context().RemoteIP())
-	return address
 }
 
 // fromPage returns an error if a page of another origin may have made the browser send the
@@ -206,11 +215,11 @@ func (s *Sessions) Begin(c *fiber.Ctx) error {
 	if len(body) > maxBody || json.Unmarshal(body, &given) != nil {
 		return errBody
 	}
-	one, value, err := s.Manager.Begin(c.UserContext(), given, peer(c))
+	one, value, err := s.Manager.Begin(c.UserContext(), given, s.Peer(c))
 	if err != nil {
 		return err
 	}
-	_, who, err := s.Manager.Identify(c.UserContext(), value, peer(c))
+	_, who, err := s.Manager.Identify(c.UserContext(), value, s.Peer(c))
 	if err != nil {
 		return err
 	}
@@ -303,7 +312,7 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 	var one session.Session
 	var value, next string
 	if err == nil {
-		one, value, next, err = s.Manager.FinishOIDC(c.UserContext(), cookie, given, peer(c))
+		one, value, next, err = s.Manager.FinishOIDC(c.UserContext(), cookie, given, s.Peer(c))
 	}
 	for _, name := range finished {
 		s.setCookie(c, name, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
