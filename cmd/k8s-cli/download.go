@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -112,8 +113,13 @@ func (d outputDownload) downloadGroup(ctx context.Context, c *client.Client, dir
 	return wrong.err()
 }
 
+var isID = regexp.MustCompile("^[a-z0-9]+$")
+
 // downloadTask downloads the outputs of one task.
 func (d outputDownload) downloadTask(ctx context.Context, c *client.Client, t task.Status) error {
+	if d.dir == "" && !isID.MatchString(t.ID) { // a server must not choose the directory
+		return fmt.Errorf("the server says that the id of the task is %q, which is not an id; name a directory", t.ID)
+	}
 	dir, stored := cmp.Or(d.dir, t.ID), t.Metadata.Outputs
 	if d.node >= 0 || len(stored) == 0 { // the server says why there are none
 		return d.downloadNode(ctx, c, t.ID, outputs.Output{Node: max(d.node, 0)}, dir)

@@ -5,7 +5,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from typing import Any, List, Union
+from typing import List, Union
 
 from .errors import Error
 
@@ -31,42 +31,85 @@ class Download:
     def unpack(self, directory: Directory, force: bool) -> List[str]:
         """Writes the files below directory, and returns their paths.
 
-        Unless force is set, unpack writes nothing if one of the files exists. It rejects entries and links that lead
-        out of the directory.
+        Unless force is set, unpack writes nothing if one of the files exists. It rejects entries that lead out of the
+        directory, and leaves out links that do.
         """
         top = os.fspath(directory)
+        size = self._file.seek(0, os.SEEK_END)
         self._file.seek(0)
+        if os.path.islink(top.rstrip(os.sep)):
+            raise Error(f"{top} is a symbolic link; remove the link, or name its target")
         with tarfile.open(fileobj=self._file, mode="r:gz") as archive:
-            files = [m.name for m in archive.getmembers() if not m.isdir()]
+            members = archive.getmembers()
+            if sum(m.size for m in members) > max(_MIN_UNPACKED, _MAX_RATIO * size):
+                raise Error(f"the archive of {size} bytes contains much larger files; if you trust it, download and unpack it yourself")
+            files = [m.name for m in members if m.isreg() or m.islnk() or m.issym()]
             for name in files:
                 if not force and os.path.lexists(os.path.join(top, name)):
                     raise Error(f"{os.path.join(top, name)} exists; pass force=True to overwrite files")
             os.makedirs(top, exist_ok=True)
-            if hasattr(tarfile, "data_filter"):
-                options: Any = {"filter": "data"}
-                archive.extractall(top, **options)
-            else:
-                for member in archive.getmembers():
-                    _extract(archive, member, top)
+            files = [m.name for m in members if _extract(archive, m, top)]
         return [os.path.join(top, name) for name in files]
 
     def close(self) -> None:
         self._file.close()
 
 
-def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, top: str) -> None:
-    """Writes a file or a directory, for a Python without the filters of tarfile. It leaves out links and special files."""
-    path = os.path.join(top, member.name)
-    parent = os.path.realpath(path if member.isdir() else os.path.dirname(path))
-    root = os.path.realpath(top)
-    if os.path.isabs(member.name) or os.path.commonpath([root, parent]) != root:
+# The size of the files that an archive may contain, in bytes: _MIN_UNPACKED, or _MAX_RATIO times the size of the archive
+# if that is more. gzip can compress zeros to a thousandth.
+_MIN_UNPACKED = 4 << 30
+_MAX_RATIO = 100
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, top: str) -> bool:
+    """Writes an entry of an archive below top, and follows no link. The filters of tarfile are not in every Python.
+
+    It leaves out special files and links that lead out of top. It returns whether it wrote a file or a link.
+    """
+    parts = [part for part in member.name.split("/") if part not in ("", ".")]
+    if member.name.startswith("/") or ".." in parts or any(os.sep in part or ":" in part and os.name == "nt" for part in parts):
         raise Error(f"the archive contains {member.name!r}, which is outside of {top}")
-    os.makedirs(parent, exist_ok=True)
-    content = archive.extractfile(member) if member.isreg() else None
-    if content is None:
-        return
+    path = top
+    for part in parts if member.isdir() else parts[:-1]:
+        path = os.path.join(path, part)
+        if not os.path.lexists(path):
+            os.mkdir(path)
+        elif os.path.islink(path) or not os.path.isdir(path):
+            raise Error(f"the archive contains files below {path}, which is not a directory")
+    if member.isdir() or not parts:
+        return False
+    path = os.path.join(path, parts[-1])
     if os.path.lexists(path):
         os.remove(path)
+    if member.issym():
+        if not _stays(parts[:-1], member.linkname):
+            return False
+        os.symlink(member.linkname, path)
+        return True
+    source = member
+    if member.islnk():
+        try:
+            source = archive.getmember(member.linkname)
+        except KeyError:
+            return False
+    content = archive.extractfile(source) if source.isreg() else None
+    if content is None:
+        return False
     with content, open(path, "xb") as file:
         shutil.copyfileobj(content, file)
-    os.chmod(path, member.mode & 0o755 | 0o600)
+    os.chmod(path, source.mode & 0o755 | 0o600)
+    return True
+
+
+def _stays(parents: List[str], target: str) -> bool:
+    """Says whether a symbolic link in these directories leads to a place below their top, whatever other links lead to."""
+    depth = len(parents)
+    down = False
+    for part in target.split("/"):
+        if part == "..":
+            if down:
+                return False
+            depth -= 1
+        elif part not in ("", "."):
+            down = True
+    return not target.startswith("/") and depth >= 0 and os.sep == "/"

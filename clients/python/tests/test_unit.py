@@ -33,41 +33,59 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Unpacking(unittest.TestCase):
-    """Archives of outputs, also on a Python without the filters of tarfile."""
+    """Archives of outputs."""
 
-    def unpack(self, filters, force, *entries):
+    def unpack(self, force, *entries, before=None):
+        """Unpacks an archive to the directory d, and returns the files below, or the type of the error."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w:gz") as out:
-            for name, kind in entries:
+            for name, kind, *link in entries:
                 member = tarfile.TarInfo(name)
-                member.type, member.linkname, member.mode = kind, "../victim", 0o640
+                member.type, member.linkname, member.mode = kind, "".join(link), 0o640
                 member.size = 4 if kind == tarfile.REGTYPE else 0
                 out.addfile(member, io.BytesIO(b"text"))
         download = _unpack.Download()
         download.write(archive.getvalue())
         with tempfile.TemporaryDirectory() as home:
-            without = {} if filters else {"data_filter": None}
-            with mock.patch.dict(vars(tarfile), without):
-                if not filters and "data_filter" in vars(tarfile):
-                    del tarfile.data_filter
-                try:
-                    for again in range(2 if force else 1):
-                        download.unpack(os.path.join(home, "d"), force and again > 0)
-                except (k8s_cli.Error, tarfile.TarError) as error:
-                    return type(error)
-                finally:
-                    download.close()
-            self.assertEqual(os.listdir(home), ["d"])
+            os.mkdir(os.path.join(home, "victim"))
+            if before:
+                before(home)
+            try:
+                for again in range(2 if force else 1):
+                    download.unpack(os.path.join(home, "d"), force and again > 0)
+            except (k8s_cli.Error, tarfile.TarError) as error:
+                return type(error)
+            finally:
+                download.close()
+                self.assertEqual(os.listdir(os.path.join(home, "victim")), [])
+                self.assertLessEqual(set(os.listdir(home)), {"d", "victim"})
             return sorted(os.path.join(os.path.relpath(top, home), f) for top, _, files in os.walk(home) for f in files)
 
     def test_archives(self):
-        for filters in [False] + [True] * hasattr(tarfile, "data_filter"):
-            entries = [("a", tarfile.DIRTYPE), ("a/f", tarfile.REGTYPE), ("g", tarfile.REGTYPE)]
-            for force in [False, True]:
-                self.assertEqual(self.unpack(filters, force, *entries), ["d/a/f", "d/g"])
-            for name in ["../f", "a/../../f"]:
-                self.assertTrue(issubclass(self.unpack(filters, False, (name, tarfile.REGTYPE)), Exception))
-        self.assertEqual(self.unpack(False, False, ("l", tarfile.SYMTYPE), ("f", tarfile.REGTYPE)), ["d/f"])
+        file, directory, link, hard = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+        for force in [False, True]:
+            self.assertEqual(self.unpack(force, ("a", directory), ("a/f", file), ("g", file), ("h", hard, "g"), ("a/l", link, "../g")), ["d/a/f", "d/a/l", "d/g", "d/h"])
+        for name in ["../f", "a/../../f", "/f"]:
+            self.assertTrue(issubclass(self.unpack(False, (name, file)), Exception))
+
+    def test_links_that_lead_out(self):
+        file, directory, link, hard = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+        for target in ["../victim", "/tmp", "a/../../victim"]:
+            self.assertEqual(self.unpack(False, ("l", link, target), ("f", file)), ["d/f"])
+        deep = [("a", directory), ("a/b", directory), ("a/b/l", link, "../../victim"), ("n", hard, "a/b/l"), ("f", file)]
+        self.assertEqual(self.unpack(True, *deep), ["d/a/b/l", "d/f"])
+        self.assertTrue(issubclass(self.unpack(False, ("l", link, "."), ("l/f", file)), Exception))
+        self.assertTrue(issubclass(self.unpack(True, ("f", file), before=lambda home: os.symlink(os.path.join(home, "victim"), os.path.join(home, "d"))), Exception))
+
+        def earlier(home):
+            os.mkdir(os.path.join(home, "d"))
+            os.symlink(os.path.join(home, "victim"), os.path.join(home, "d", "n"))
+
+        self.assertTrue(issubclass(self.unpack(False, ("n/f", file), before=earlier), Exception))
+
+    def test_archives_of_zeros(self):
+        with mock.patch.object(_unpack, "_MIN_UNPACKED", 3), mock.patch.object(_unpack, "_MAX_RATIO", 0):
+            self.assertTrue(issubclass(self.unpack(False, ("f", tarfile.REGTYPE)), Exception))
 
 
 class Stub:

@@ -17,9 +17,9 @@ import (
 var errEmpty = errors.New("the archive is empty")
 
 // Unpack reads an archive that contains one file or directory under the given name, and writes the
-// file or directory to target. Unpack trusts nothing in the archive: it writes only to target and
-// below, follows no link, and calls skipped for links that lead out of target and for special
-// files.
+// file or directory to target. Unpack trusts nothing in the archive, and nothing that an earlier
+// archive may have written: it writes only to target and below, follows no link, and calls skipped for
+// links that lead out of target and for special files.
 func Unpack(r io.Reader, name, target string, skipped func(string)) error {
 	archive := tar.NewReader(r)
 	header, err := archive.Next()
@@ -29,6 +29,9 @@ func Unpack(r io.Reader, name, target string, skipped func(string)) error {
 	case err != nil:
 		return fmt.Errorf("read the archive: %w", err)
 	case header.Typeflag == tar.TypeReg && path.Clean(header.Name) == name:
+		if err := checkNoLink(target); err != nil {
+			return err
+		}
 		if err := writeFile(archive, header, func(flag int, mode fs.FileMode) (*os.File, error) { return os.OpenFile(target, flag, mode) }, os.O_TRUNC); err != nil {
 			return err
 		}
@@ -36,10 +39,7 @@ func Unpack(r io.Reader, name, target string, skipped func(string)) error {
 	case header.Typeflag != tar.TypeDir || path.Clean(header.Name) != name:
 		return fmt.Errorf("%s is neither a file nor a directory; for a symbolic link, name its target", name)
 	}
-	if err := os.MkdirAll(target, 0o777); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(target)
+	root, err := openTarget(target)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,26 @@ func Unpack(r io.Reader, name, target string, skipped func(string)) error {
 			return err
 		}
 	}
+}
+
+// openTarget makes the directory target if it does not exist, and opens it.
+func openTarget(target string) (*os.Root, error) {
+	if err := checkNoLink(target); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(target, 0o777); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(target)
+}
+
+// checkNoLink returns an error if target is a symbolic link: an earlier archive may have written the
+// link.
+func checkNoLink(target string) error {
+	if info, err := os.Lstat(filepath.Clean(target)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a symbolic link; remove the link, or name its target", target)
+	}
+	return nil
 }
 
 // drain reads the padding after the archive, so that its sender does not fail.
@@ -86,7 +106,8 @@ func unpack(root *os.Root, archive *tar.Reader, header *tar.Header, name string,
 	case tar.TypeReg:
 		return writeFile(archive, header, func(flag int, mode fs.FileMode) (*os.File, error) { return root.OpenFile(file, flag, mode) }, os.O_EXCL)
 	case tar.TypeLink:
-		if other, ok := within(header.Linkname, name); ok {
+		other, ok := within(header.Linkname, name)
+		if info, err := root.Lstat(other); ok && err == nil && info.Mode().IsRegular() { // a link to a symbolic link could lead out from another directory
 			return root.Link(other, file)
 		}
 	case tar.TypeSymlink:

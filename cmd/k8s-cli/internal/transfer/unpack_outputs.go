@@ -10,18 +10,30 @@ import (
 	"os"
 )
 
+// The size of the files that an archive may contain: minUnpacked, or maxRatio times the size of the
+// archive if that is more. gzip can compress zeros to a thousandth.
+const (
+	minUnpacked = 4 << 30
+	maxRatio    = 100
+)
+
 // UnpackGzip reads a gzipped archive and writes its files below the directory target. UnpackGzip trusts
 // nothing in the archive, as Unpack. Unless overwrite is set, UnpackGzip writes nothing if one of
 // the files exists.
 func UnpackGzip(archive io.ReadSeeker, target string, overwrite bool, skipped func(string)) error {
-	if err := os.MkdirAll(target, 0o777); err != nil {
+	size, err := archive.Seek(0, io.SeekEnd)
+	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(target)
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	root, err := openTarget(target)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
+	left := max(minUnpacked, maxRatio*size)
 	if !overwrite {
 		if err := entries(archive, func(_ *tar.Reader, header *tar.Header) error { return checkAbsent(root, header) }); err != nil {
 			return err
@@ -31,6 +43,9 @@ func UnpackGzip(archive io.ReadSeeker, target string, overwrite bool, skipped fu
 		}
 	}
 	return entries(archive, func(content *tar.Reader, header *tar.Header) error {
+		if left -= header.Size; left < 0 {
+			return fmt.Errorf("the archive of %d bytes contains files of more than %d bytes; if you trust it, download it from the API and unpack it yourself", size, max(minUnpacked, maxRatio*size))
+		}
 		return unpack(root, content, header, ".", skipped)
 	})
 }

@@ -41,6 +41,68 @@ func link(name, to string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
 }
 
+func hardLink(name, to string) *tar.Header {
+	return &tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: to}
+}
+
+// TestLinksOfAnEarlierArchive checks that an archive cannot prepare a directory so that a later archive
+// writes outside of its target.
+func TestLinksOfAnEarlierArchive(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	home, target := filepath.Join(top, "home"), filepath.Join(top, "work", "results")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := func(name string) *tar.Header { return &tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755} }
+	var left []string
+	err := UnpackGzip(gzipped(t, dir("a/"), dir("a/b/"), link("a/b/l", "../../home"), hardLink("node-1", "a/b/l"), regular("f"), hardLink("g", "f")),
+		target, false, func(name string) { left = append(left, name) })
+	if err != nil || !slices.Equal(left, []string{"node-1"}) {
+		t.Fatalf("%v, left out %q", err, left)
+	}
+	if err := os.Symlink(home, filepath.Join(target, "node-2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := UnpackGzip(gzipped(t, regular("evil")), filepath.Join(target, "node-2"), true, fails(t)); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a directory that is a link: %v", err)
+	}
+	if err := os.Symlink(filepath.Join(home, "evil"), filepath.Join(target, "model.pt")); err != nil {
+		t.Fatal(err)
+	}
+	var plain bytes.Buffer
+	w := tar.NewWriter(&plain)
+	if err := w.WriteHeader(regular("model.pt")); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.Write([]byte("evil"))
+	_ = w.Close()
+	if err := Unpack(&plain, "model.pt", filepath.Join(target, "model.pt"), fails(t)); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a file that is a link: %v", err)
+	}
+	if found, _ := os.ReadDir(home); len(found) > 0 {
+		t.Errorf("%v was written", found)
+	}
+}
+
+// TestArchivesOfZeros checks the bound of what an archive unpacks to, by its headers.
+func TestArchivesOfZeros(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := tar.NewWriter(z).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: minUnpacked + 1, Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	_ = z.Close()
+	target := t.TempDir()
+	if err := UnpackGzip(bytes.NewReader(b.Bytes()), target, true, fails(t)); err == nil || !strings.Contains(err.Error(), "contains files of more than") {
+		t.Error(err)
+	}
+	if found, _ := os.ReadDir(target); len(found) > 0 {
+		t.Errorf("%v was written", found)
+	}
+}
+
 func TestExistingFilesStay(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "new", "target")
