@@ -13,7 +13,7 @@ export class ApiError extends Error {
     this.name = "ApiError";
     /** Status of the response; 0 without a response. */
     this.status = status;
-    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
+    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `Redirected`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
     this.reason = reason;
     /** The wrong field or parameter; empty if the error is about the whole request. */
     this.field = field;
@@ -36,6 +36,15 @@ export async function errorOf(response) {
   } catch {
     return new ApiError(text.slice(0, 300) || `The server responded with status ${response.status}.`, at);
   }
+}
+
+/** Whether a response leads to another address. In a browser, such a response has no status. @param {Response} response */
+export const isRedirect = (response) => response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400 && response.status !== 304);
+
+/** The error of a request whose response is a redirect: another host must not get the body and the headers. @param {string} url @param {Response} response */
+export function redirected(url, response) {
+  const to = response.headers.get("Location") || "another address";
+  return new ApiError(`${url} redirects to ${to}, and no redirect is followed: give that URL as the server's if you trust it`, { status: response.status, reason: "Redirected" });
 }
 
 /** @param {string | null} retryAfter seconds or a date @returns {number} */

@@ -1,5 +1,5 @@
 // Requests: addresses, credentials and retries.
-import { ApiError, connectionFailed, errorOf } from "./errors.js";
+import { ApiError, connectionFailed, errorOf, isRedirect, redirected } from "./errors.js";
 import { pauseBeforeRetry, sleep } from "./retry.js";
 
 /** @typedef {string | number | boolean | undefined | readonly (string | number)[]} Value */
@@ -72,12 +72,13 @@ export class Requests {
     /** @type {Response} */
     let response;
     try {
-      response = await this.fetch(url, { method, headers: all, body: text, credentials: "same-origin", signal: limit && signal ? AbortSignal.any([limit, signal]) : signal || limit });
+      response = await this.fetch(url, { method, headers: all, body: text, credentials: "same-origin", redirect: "manual", signal: limit && signal ? AbortSignal.any([limit, signal]) : signal || limit });
       if (response.ok && !stream) response = await whole(response);
     } catch (err) {
       if (signal?.aborted) throw signal.reason;
       throw connectionFailed(this.url, err);
     }
+    if (isRedirect(response)) throw redirected(this.url, response);
     if (!response.ok) throw await errorOf(response);
     return response;
   }

@@ -35,6 +35,15 @@ test("a rejected submission is repeated after the pause that the server asks for
   assert.equal(requests[0].headers["x-user"], "ann");
 }));
 
+test("no redirect is followed, because another host would get the body", () => stub([submitted], async (elsewhere, received) => {
+  for (const status of [301, 307, 308]) {
+    await stub([(_, response) => { response.writeHead(status, { Location: `${elsewhere.url}/tasks/submit` }); response.end(); }], async (client) => {
+      await assert.rejects(client.submit({ run: "true", secrets: { PW: "hush" } }), { status, reason: "Redirected" });
+    });
+  }
+  assert.equal(received.length, 0);
+}));
+
 test("a request whose repetition has an effect is not repeated", () => stub([busy], async (client, requests) => {
   await assert.rejects(client.stopAll(), { status: 503, reason: "Unavailable", retryAfter: 1 });
   assert.equal(requests.length, 1);
