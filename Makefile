@@ -40,12 +40,15 @@ IMAGE     ?= k8s-cli.local/server:dev
 PLATFORMS ?= linux/amd64,linux/arm64
 MAKE_IMAGE = go -C deploy/image run .
 
+# The name of a release contains the name of a git tag, which neither make nor the shell may run.
+image push: export NAME = $(value IMAGE)
+
 image: ## build bin/k8s-cli-image.tar, an OCI archive, and its SPDX list of modules; IMAGE=name:tag, PLATFORMS=
 	@mkdir -p bin
-	@$(MAKE_IMAGE) archive --name $(IMAGE) --platforms $(PLATFORMS) --out $(CURDIR)/bin/k8s-cli-image.tar
+	@$(MAKE_IMAGE) archive --name "$$NAME" --platforms $(PLATFORMS) --out $(CURDIR)/bin/k8s-cli-image.tar
 
 push: ## build the image and push it to IMAGE=registry/name:tag
-	@$(MAKE_IMAGE) push --name $(IMAGE) --platforms $(PLATFORMS)
+	@$(MAKE_IMAGE) push --name "$$NAME" --platforms $(PLATFORMS)
 
 sbom: build ## write the SPDX lists of modules of both programs to bin/
 	@$(MAKE_IMAGE) sbom $(CURDIR)/bin/k8s-cli $(CURDIR)/bin/k8s-cli-server

@@ -79,8 +79,21 @@ case $code in
 esac
 printf 'Task %s\n' "${ids[@]}" >&2
 
-"$cli" jobs logs "${ids[@]}" &
+# A CI system reads commands from the lines of a step, and the lines of a task are not trusted.
+resume=
+if [ -n "${GITHUB_ACTIONS:-}" ]; then
+  resume=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+  echo "::stop-commands::$resume"
+fi
+if [ -n "${TF_BUILD:-}" ]; then # Azure Pipelines
+  exec 3> >(sed -u 's/##\(vso\)\{0,1\}\[/# #\1[/g')
+else
+  exec 3>&1
+fi
+"$cli" jobs logs "${ids[@]}" >&3 3>&- &
 wait $!
+exec 3>&-
+if [ -n "$resume" ]; then printf '\n::%s::\n' "$resume"; fi
 "$cli" jobs wait "${ids[@]}" >&2 & # also knows the end if the log is lost
 wait $!
 code=$?
