@@ -16,7 +16,9 @@ var commands = []string{
 
 // cliAttacks are attacks of servers on users of the CLI. The tests of cmd/k8s-cli let servers redirect
 // every command, and send control characters in every field.
-func cliAttacks() []attack { return append(loginAttacks(), escapeAttacks()...) }
+func cliAttacks() []attack {
+	return append(append(loginAttacks(), escapeAttacks()...), downloadAttacks()...)
+}
 
 const kubeconfigWithToken = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {token: token-for-one-server-alone}}]}`
 

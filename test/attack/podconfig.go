@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+
+	"k8s-cli/pkg/task"
 )
 
 // podConfigAttacks request pod settings that break the isolation of a container, or objects
@@ -14,6 +16,10 @@ func podConfigAttacks() (all []attack) {
 	for _, container := range append(securitySpecs, containerSpecs...) {
 		all = append(all, preview("container: "+container, `{"config":{"kubernetes":{"pod_config":{"spec":{"containers":[`+container+`]}}}}}`, invalid))
 	}
+	for _, device := range deviceSpecs {
+		all = append(all, preview("device: "+device, `{"config":{"kubernetes":{"pod_config":{"spec":{"containers":[{"resources":{"limits":{"`+device+`":1}}}]}}}}}`, invalid))
+	}
+	all = append(all, affinityAttacks()...)
 	for _, config := range []string{
 		`{"kind":"Pod"}`, `{"apiVersion":"v1"}`, `{"status":{"phase":"Succeeded"}}`, `{"$patch":"replace"}`, `{"$patch":"delete","spec":{}}`, `{"$retainKeys":["spec"]}`, `{"$deleteFromPrimitiveList/x":[]}`, `{"Spec":{"hostNetwork":true}}`, `{"SPEC":{}}`,
 		`{"metadata":{"name":"other"}}`, `{"metadata":{"namespace":"kube-system"}}`, `{"metadata":{"ownerReferences":[{"kind":"Node"}]}}`, `{"metadata":{"finalizers":["x/y"]}}`, `{"metadata":{"uid":"x"}}`, `{"metadata":{"generateName":"x"}}`, `{"metadata":{"$patch":"replace"}}`,
@@ -87,7 +93,25 @@ var schedulingSpecs = []string{
 	`{"priorityClassName":"k8s-cli-k8s-cli"}`, `{"priorityClassName":"high"}`, `{"preemptionPolicy":"PreemptLowerPriority"}`, `{"imagePullSecrets":[{"name":"k8s-cli-server-key"}]}`, `{"imagePullSecrets":[{"name":"registry"}]}`, `{"tolerations":[{"operator":"Exists"}]}`,
 	`{"tolerations":[{"operator":"Exists","effect":"NoExecute"}]}`, `{"tolerations":[{"operator":"Exists","effect":"NoSchedule"}]}`, `{"tolerations":[{"key":"","operator":"Exists"}]}`, `{"overhead":{"cpu":"1"}}`, `{"readinessGates":[{"conditionType":"x"}]}`, `{"schedulingGates":[{"name":"x"}]}`,
 	`{"resourceClaims":[{"name":"x","resourceClaimName":"y"}]}`, `{"enableServiceLinks":true}`, `{"activeDeadlineSeconds":-1}`, `{"terminationGracePeriodSeconds":99999999}`, `{"topologySpreadConstraints":[{"topologyKey":"kubernetes.io/hostname","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]}`,
-	`{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{}}]}}}`, `{"workloadRef":{"name":"x"}}`,
+	`{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{}}]}}}`, `{"workloadRef":{"name":"x"}}`, `{"terminationGracePeriodSeconds":3600}`,
+}
+
+// deviceSpecs request devices that the server does not list.
+var deviceSpecs = []string{"nvidia.com/mig-7g.80gb", "nvidia.com/gpu.shared", "habana.ai/gaudi", "gpu.intel.com/i915", "google.com/tpu", "smarter-devices/fuse", "devices.kubevirt.io/kvm", "rdma/ib"}
+
+// affinityAttacks place a pod, or keep pods away, by the pods of another user. The server narrows each
+// term to the pods of the sender.
+func affinityAttacks() (all []attack) {
+	narrowed := showing(works, `{"key":"skypilot-owner","operator":"In","values":["`+task.Owner("ann")+`"]}`)
+	for _, selector := range []string{`{"matchLabels":{"username":"bob"}}`, `{"matchExpressions":[{"key":"skypilot-owner","operator":"NotIn","values":["x"]}]}`, `{}`} {
+		term := `{"topologyKey":"kubernetes.io/os","labelSelector":` + selector + `}`
+		for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
+			for _, list := range []string{`"requiredDuringSchedulingIgnoredDuringExecution":[` + term + `]`, `"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,"podAffinityTerm":` + term + `}]`} {
+				all = append(all, preview(kind+": "+list, `{"config":{"kubernetes":{"pod_config":{"spec":{"affinity":{"`+kind+`":{`+list+`}}}}}}}`, narrowed))
+			}
+		}
+	}
+	return all
 }
 
 // metadataAttacks set labels and annotations that control other programs.
