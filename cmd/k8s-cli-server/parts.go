@@ -140,7 +140,7 @@ func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Auth
 		Login:         c.identity.login(),
 		Version:       release.Read().Version,
 		Hosts:         c.identity.allowedHosts(),
-		Proxies:       c.identity.trustedProxies(),
+		Client:        c.identity.trustedProxies().Client,
 		UserLimits:    c.perUser.limits(),
 		Slots:         c.atOnce.limits(),
 		Usage:         p.store,

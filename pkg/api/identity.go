@@ -9,7 +9,6 @@ import (
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/outputs"
-	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -40,19 +39,22 @@ type callers struct {
 	auth     Authenticator     // nil means that X-User is trusted
 	sessions *browser.Sessions // of browsers; nil if there are none
 	owners   OwnerReader
-	hosts    map[string]bool // host names of the server besides localhost
-	queries  query.Memo      // of GET /tasks
-	proxies  auth.Proxies    // whose X-Forwarded-For names the client
+	hosts    map[string]bool                                      // host names of the server besides localhost
+	queries  query.Memo                                           // of GET /tasks
+	client   func(peer netip.Addr, forwarded []string) netip.Addr // see Config.Client
 }
 
 // peer returns the address of the client of a request.
 func (a *callers) peer(c *fiber.Ctx) netip.Addr {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
+	if a.client == nil {
+		return peer
+	}
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		forwarded = append(forwarded, string(value))
 	}
-	return a.proxies.Client(peer, forwarded)
+	return a.client(peer, forwarded)
 }
 
 // authenticated calls handle with the user of an authenticated request, after the body has

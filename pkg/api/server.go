@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -21,7 +22,6 @@ import (
 	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/userlimits"
-	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
@@ -65,8 +65,9 @@ type Config struct {
 	Auth  Authenticator
 	Login task.Login // authentication method of Auth
 
-	// Proxies lists the proxies whose X-Forwarded-For names the client, for limits by address.
-	Proxies auth.Proxies
+	// Client returns the address of the client, for limits by address: peer is the address of the
+	// connection, and forwarded holds the values of X-Forwarded-For. nil means peer.
+	Client func(peer netip.Addr, forwarded []string) netip.Addr
 
 	Version string // of the build, for the description of the API
 
@@ -143,7 +144,7 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts), proxies: c.Proxies}
+	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts), client: c.Client}
 	if c.Sessions != nil {
 		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer, Login: c.Login}
 	}
