@@ -15,9 +15,9 @@ code=0
 plain=(-trimpath -gcflags=all=-dwarf=false)
 plain() { CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) ${plain[*]}" "$@"; }
 
-# The suites use the race detector. The feature tests and the crash points do not: a server
-# with the race detector takes five times the processor time. The suites docs, clients, durability,
-# faults and attack run each part of the server with the detector.
+# The suites use the race detector. The feature tests, docs, clients and the crash points do not: a
+# server with the race detector takes five times the processor time. The suites durability, faults,
+# attack, ui and openapi run each part of the server with the detector.
 flags=(-race -trimpath)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/k8s-cli
 mkdir -p "$cache"
@@ -137,6 +137,7 @@ case $1 in
     ;;
   docs)
     helm; nats
+    without_race
     programs
     kubelet
     features -run "$docs"
@@ -145,6 +146,7 @@ case $1 in
     mypy
     deploy/ui.sh modules
     install chromium chromium
+    without_race
     programs
     kubelet
     features -run "$clients"

@@ -1742,6 +1742,8 @@ export interface components {
                 /** @description Ways in which a browser can log in. */
                 methods: ("name" | "token" | "oidc")[];
             };
+            /** @description Why the login at the issuer failed from which the browser comes; only in the first response after the login. */
+            login_error?: string;
             /** @description Absent without a valid session or other authentication. */
             user?: string;
         };

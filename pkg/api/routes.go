@@ -51,7 +51,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	account := &accountHandler{callers: who, method: c.Login, taskLimits: c.Limits, limits: limits, logs: s.slots.logs, notifySecret: c.NotifySecret}
 	s.app.Get("/auth", account.login)
 	s.app.Get("/whoami", account.whoami)
-	s.app.Get(callback.SecretPath, who.authenticated(account.showNotifySecret))
+	s.app.Get(callback.SecretPath, who.authenticated(audit.withAudit("read notify secret", account.showNotifySecret)))
 	s.addSessions(who, audit)
 	s.app.Get("/metrics", exposition(c.Metrics))
 	documents := openapi.New(c.Version, c.Login)

@@ -6,12 +6,18 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/gofiber/fiber/v2"
+
+	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
@@ -286,7 +292,56 @@ func TestServerWithoutSessions(t *testing.T) {
 	}
 	sessions := serveWith(t, &fake{}, withSessions)
 	sessions.send("GET", "/session/oidc/start", "").wantError(t, 403, "does not offer")
-	if got := sessions.send("GET", "/session/oidc/callback?state=x&code=y", ""); got.StatusCode != 200 || !strings.Contains(got.body, "url=/ui/login?error=the+login+took") || strings.Contains(got.Header.Get("Set-Cookie"), "session=") {
+	if got := sessions.send("GET", "/session/oidc/callback?state=x&code=y", ""); got.StatusCode != 200 || !strings.Contains(got.body, "url=/ui/login\"") || strings.Contains(got.Header.Get("Set-Cookie"), "session=") {
 		t.Errorf("a callback without a login: %d %s", got.StatusCode, got.body)
+	}
+}
+
+// A reassigned authenticator identifies every sender as user.
+type reassigned struct{ user string }
+
+func (*reassigned) ReadsUserHeader() bool { return false }
+
+func (r *reassigned) Identify(context.Context, task.Credentials) (task.Identity, error) {
+	return task.Identity{User: r.user}, nil
+}
+
+// The credentials of a session in a pod are checked again: the session of a browser, and a token, which may
+// belong to another user by then.
+func TestCredentialsAreCheckedAgain(t *testing.T) {
+	t.Parallel()
+	var c Config
+	withSessions(&c)
+	one, cookie, err := c.Sessions.Begin(t.Context(), session.Credentials{User: "ann"}, netip.Addr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := &reassigned{"ann"}
+	who := &callers{auth: token}
+	who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer}
+	var check func(context.Context) error
+	app := fiber.New(fiber.Config{Immutable: true})
+	app.Get("/", who.authenticated(func(c *fiber.Ctx, user string) (err error) {
+		check, err = who.recheck(c, user)
+		return err
+	}))
+	for header, end := range map[string]func() error{
+		"Cookie: __Host-k8s-cli-session=" + cookie: func() error { return c.Sessions.End(t.Context(), one, false) },
+		"Authorization: Bearer x":                  func() error { token.user = "bob"; return nil },
+	} {
+		request := httptest.NewRequest(http.MethodGet, "https://k8s.example/", http.NoBody)
+		name, value, _ := strings.Cut(header, ": ")
+		request.Header.Set(name, value)
+		response, err := app.Test(request, -1)
+		if err != nil || response.StatusCode != http.StatusOK || check(t.Context()) != nil {
+			t.Fatalf("%s: %v, %v", name, response, err)
+		}
+		_ = response.Body.Close()
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(t.Context()); !errors.Is(err, task.ErrUnauthorized) {
+			t.Errorf("%s: after the end: %v", name, err)
+		}
 	}
 }

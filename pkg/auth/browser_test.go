@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"encoding/json"
 	"html"
 	"io"
 	"net/http"
@@ -155,9 +156,8 @@ func (v visitor) user() string {
 // wantRefused finishes a login that must not give a session, and whose text must be on the page.
 func (v visitor) wantRefused(what, back, text string) {
 	v.Helper()
-	next, err := url.Parse(v.finish(back))
-	if err != nil || next.Path != "/ui/login" || !strings.Contains(next.Query().Get("error"), text) {
-		v.Errorf("%s leads to %s, %v; want %q", what, next, err, text)
+	if next, said := v.finish(back), v.loginError(); next != "/ui/login" || !strings.Contains(said, text) {
+		v.Errorf("%s leads to %s, which says %q; want %q", what, next, said, text)
 	}
 	if got := v.user(); got != "{" {
 		v.Errorf("%s: the session of %s", what, got)
@@ -165,6 +165,22 @@ func (v visitor) wantRefused(what, back, text string) {
 	if v.cookie(pendingCookie) != nil {
 		v.Errorf("%s: the login goes on", what)
 	}
+}
+
+// loginError returns why the login failed, as the login page shows it once.
+func (v visitor) loginError() string {
+	v.Helper()
+	var session struct {
+		LoginError string `json:"login_error"`
+	}
+	_, body := v.get(origin + "/session")
+	if err := json.Unmarshal([]byte(body), &session); err != nil {
+		v.Fatal(err)
+	}
+	if _, again := v.get(origin + "/session"); strings.Contains(again, "login_error") {
+		v.Errorf("the session says so again: %s", again)
+	}
+	return session.LoginError
 }
 
 func (v visitor) cookie(name string) *http.Cookie {
@@ -358,10 +374,11 @@ func TestLoginWithoutIssuer(t *testing.T) {
 	i := auth.NewIssuer(t)
 	site := newSite(t, i, nil)
 	i.Close()
-	response, body := visit(t, site).get(origin + "/session/oidc/start")
+	v := visit(t, site)
+	response, body := v.get(origin + "/session/oidc/start")
 	at, err := response.Location()
-	if err != nil || at.Path != "/ui/login" || !strings.Contains(at.Query().Get("error"), "cannot be located") || len(response.Cookies()) > 0 {
-		t.Errorf("%s %v %s, %v", response.Status, response.Header, body, err)
+	if said := v.loginError(); err != nil || at.Path != "/ui/login" || !strings.Contains(said, "cannot be located") || v.cookie(pendingCookie) != nil {
+		t.Errorf("%s %v %s, %v, and the login page says %q", response.Status, response.Header, body, err, said)
 	}
 }
 

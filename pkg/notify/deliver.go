@@ -24,6 +24,7 @@ const (
 	firstPause     = time.Second      // after the first failed attempt; doubles with each attempt
 	longestPause   = time.Minute
 	idleTimeout    = 90 * time.Second
+	maxIdle        = 256      // idle connections to all hosts: one user may name any number of hosts
 	maxResponse    = 64 << 10 // bytes of a response that are read so that the connection can be used again
 	maxHeader      = 64 << 10 // bytes of the header of a response
 )
@@ -41,6 +42,7 @@ func newClient(check addressCheck) *http.Client {
 			DialContext:            func(ctx context.Context, network, to string) (net.Conn, error) { return dial(ctx, check, network, to) },
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
+			MaxIdleConns:           maxIdle,
 			MaxIdleConnsPerHost:    1,
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeader,

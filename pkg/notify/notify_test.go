@@ -563,3 +563,14 @@ func TestEventsOfTasksThatAreNotKnownYet(t *testing.T) {
 		r.awaitAll(t, want)
 	})
 }
+
+// A few users with URLs that never answer leave receivers for all others.
+func TestReceiversAreLeftForOtherUsers(t *testing.T) {
+	users := 0
+	for r := (&run{}); r.receivers < maxReceivers; users++ {
+		r.receivers += r.receiversOfUser() // each user takes as many as possible
+	}
+	if users < 500 {
+		t.Errorf("%d users hold all %d receivers", users, maxReceivers)
+	}
+}

@@ -138,11 +138,26 @@ func (r *run) assign(u *user, name, url string, position uint64) (ok bool) {
 		to.Through = position
 		return true
 	}
-	if len(u.receivers) >= maxReceiversOfUser || r.receivers >= maxReceivers {
+	if len(u.receivers) >= r.receiversOfUser() {
 		return false
 	}
 	r.addReceiver(u, &receiver{span: span{name, position - 1, position}, key: key})
 	return true
+}
+
+// receiversOfUser returns how many receivers with undelivered notifications a user may have now. The
+// fewer are left, the fewer one user may have, so that a few users with URLs that never answer leave
+// receivers for all others. The caller holds the lock.
+func (r *run) receiversOfUser() int {
+	switch {
+	case r.receivers < maxReceivers/2:
+		return maxReceiversOfUser
+	case r.receivers < maxReceivers*3/4:
+		return maxReceiversOfUser / 8
+	case r.receivers < maxReceivers:
+		return 1
+	}
+	return 0
 }
 
 // addReceiver starts a receiver. The caller holds the lock.

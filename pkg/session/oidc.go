@@ -49,6 +49,23 @@ func (m *Manager) StartOIDC(ctx context.Context, redirect, next string) (address
 	return address, m.Box.SealCookie(m.loginPurpose, raw), err
 }
 
+// maxText is the largest text in a cookie, in bytes.
+const maxText = 1000
+
+// SealText returns a cookie that contains a text of the server.
+func (m *Manager) SealText(text string) string {
+	return m.Box.SealCookie("text", []byte(text[:min(len(text), maxText)]))
+}
+
+// OpenText returns the text in a cookie of SealText, "" if the cookie is not one.
+func (m *Manager) OpenText(cookie string) string {
+	text, err := m.Box.OpenCookie("text", cookie)
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(string(text), "")
+}
+
 // A Callback is what the issuer tells the server by the browser at the end of a login.
 type Callback struct {
 	State string

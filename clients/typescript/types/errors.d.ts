@@ -1,5 +1,7 @@
 /** @param {Response} response an error response @returns {Promise<ApiError>} */
 export function errorOf(response: Response): Promise<ApiError>;
+/** The error of a request whose response is a redirect: another host must not get the body and the headers. @param {string} url @param {Response} response */
+export function redirected(url: string, response: Response): ApiError;
 /** The failure of a request to which no server responded. @param {string} url @param {unknown} cause */
 export function connectionFailed(url: string, cause: unknown): ApiError;
 /** @typedef {{status?: number, reason?: string, field?: string, retryAfter?: number, body?: any, cause?: unknown}} Details */
@@ -12,7 +14,7 @@ export class ApiError extends Error {
     constructor(detail: string, { status, reason, field, retryAfter, body, cause }?: Details);
     /** Status of the response; 0 without a response. */
     status: number;
-    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
+    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `Redirected`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
     reason: string;
     /** The wrong field or parameter; empty if the error is about the whole request. */
     field: string;
@@ -23,6 +25,7 @@ export class ApiError extends Error {
     /** The body of the response, or what the error is about: a task, a group, or the results of a batch. */
     body: any;
 }
+export function isRedirect(response: Response): boolean;
 export function isUnavailable(err: unknown): boolean;
 export type Details = {
     status?: number;

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/netip"
-	"net/url"
 	"strings"
 	"time"
 
@@ -17,7 +16,8 @@ import (
 
 const (
 	cookieName  = "k8s-cli-session"
-	loginCookie = "k8s-cli-login" // of the first login at the issuer; see loginCookies
+	loginCookie = "k8s-cli-login"       // of the first login at the issuer; see loginCookies
+	errorCookie = "k8s-cli-login-error" // why a login at the issuer failed, for the login page
 	// hostPrefix makes browsers reject a cookie that another host of the domain sets (RFC
 	// 6265bis, section 4.1.3.2). It requires HTTPS, so a server on a loopback address cannot use it.
 	hostPrefix = "__Host-"
@@ -172,6 +172,8 @@ type description struct {
 	By       string     `json:"by,omitempty"` // session, or proxy if the headers of the request identify the user
 	Expires  *time.Time `json:"expires_at,omitempty"`
 	Login    loginKinds `json:"login"`
+
+	LoginError string `json:"login_error,omitempty"` // why the login at the issuer failed from which the browser comes
 }
 
 type loginKinds struct {
@@ -185,11 +187,23 @@ func (s *Sessions) Show(c *fiber.Ctx) error {
 	if s == nil {
 		return errOff
 	}
-	who, err := s.Identify(c)
-	if err != nil {
-		return c.JSON(description{Login: s.kinds()})
+	d := description{Login: s.kinds()}
+	if who, err := s.Identify(c); err == nil {
+		d = s.describe(c, who)
 	}
-	return c.JSON(s.describe(c, who))
+	d.LoginError = s.loginError(c)
+	return c.JSON(d)
+}
+
+// loginError returns why the login failed from which the browser comes, once. The text is in a sealed
+// cookie and not in the address: an address could show any text as a message of the server.
+func (s *Sessions) loginError(c *fiber.Ctx) string {
+	value, err := s.cookie(c, errorCookie)
+	if value == "" || err != nil {
+		return ""
+	}
+	s.setCookie(c, errorCookie, "", time.Unix(1, 0), fiber.CookieSameSiteLaxMode)
+	return s.Manager.OpenText(value)
 }
 
 func (s *Sessions) kinds() loginKinds { return loginKinds{s.Login, s.Manager.Methods()} }
@@ -267,7 +281,7 @@ func (s *Sessions) StartOIDC(c *fiber.Ctx) error {
 	address, cookie, err := s.Manager.StartOIDC(c.UserContext(), scheme+string(c.Request().Header.Host())+callback, c.Query("next"))
 	switch {
 	case err != nil && s.Manager.OIDC != nil:
-		return c.Redirect(failedLogin(err), fiber.StatusSeeOther)
+		return c.Redirect(s.failedLogin(c, err), fiber.StatusSeeOther)
 	case err != nil:
 		return err
 	}
@@ -297,8 +311,11 @@ func (s *Sessions) pendingLogin(c *fiber.Ctx, state string) (value string, remov
 	return "", loginCookies, err
 }
 
-// failedLogin returns the address of the login page with the text of an error.
-func failedLogin(err error) string { return loginPage + "?error=" + url.QueryEscape(err.Error()) }
+// failedLogin returns the address of the login page, which shows the error.
+func (s *Sessions) failedLogin(c *fiber.Ctx, err error) string {
+	s.setCookie(c, errorCookie, s.Manager.SealText(err.Error()), time.Now().Add(time.Minute), fiber.CookieSameSiteLaxMode)
+	return loginPage
+}
 
 // FinishOIDC serves the page to which the issuer leads the browser back. The response is a page
 // and not a redirect: after a redirect that began at the issuer, the browser would not send the
@@ -319,7 +336,7 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 	}
 	if err != nil {
 		c.Locals(loginError, err)
-		next = failedLogin(err)
+		next = s.failedLogin(c, err)
 	} else {
 		s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
 		c.Locals(sessionKey, one)

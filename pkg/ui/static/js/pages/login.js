@@ -14,7 +14,8 @@ function nextPage() {
 
 export function LoginPage() {
   const { session } = useStore(server);
-  const problem = new URLSearchParams(location.search).get("error") || "";
+  const [problem, setProblem] = useState("");
+  useEffect(() => { if (session?.login_error) setProblem(session.login_error); }, [session]);
   useEffect(() => { document.title = "Log in · k8s-cli"; }, []);
   useEffect(() => { if (session?.user && !server.get().needsLogin) go(nextPage(), { replace: true }); }, [session?.user]);
   if (!session) return html`<div class="login-box"><${Loading} lines=${3} /></div>`;
