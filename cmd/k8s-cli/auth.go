@@ -15,8 +15,9 @@ func newLoginCommand(s *server) *cobra.Command {
 
 Without arguments, the command asks the server for its login method. USERNAME
 logs in by name, if the server accepts names. With an OpenID Connect issuer, the
-command opens a browser. The command sends the token of your kubeconfig only
-with --from-kubeconfig, or after you confirm it at a prompt.
+command opens a browser, after you confirm an issuer that is new for this
+server. The command sends the token of your kubeconfig only with
+--from-kubeconfig, or after you confirm it at a prompt.
 
 The command stores the credentials for this server only, in a file that only you
 can read.`,
@@ -46,6 +47,7 @@ can read.`,
 	f.BoolVar(&how.TokenStdin, "token-stdin", false, "read the token from standard input")
 	f.BoolVar(&how.Kubeconfig, "from-kubeconfig", false, "log in with the token of the current kubeconfig context, or of its credential plugin")
 	f.BoolVar(&how.Device, "device", false, "log in at the OpenID Connect issuer of the server with a code that you enter in any browser")
+	f.StringVar(&how.Issuer, "issuer", "", "OpenID Connect issuer that you expect the server to use; the command then asks no question")
 	f.BoolVar(&how.NoBrowser, "no-browser", false, "do not open a browser on this machine; the same as --device if the server has an issuer")
 	return cmd
 }

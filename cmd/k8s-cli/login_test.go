@@ -50,7 +50,7 @@ func newPerson(t *testing.T, door string) *person {
 	p.server = httptest.NewServer(p.fake)
 	t.Cleanup(p.server.Close)
 	p.env = &env{
-		Console:    console.Console{In: strings.NewReader("y\n"), Out: console.NewOutput(&p.out), ErrOut: &p.talk, Interactive: true},
+		Console:    console.Console{In: strings.NewReader("y\n"), Out: console.NewOutput(&p.out), ErrOut: &p.talk, Interactive: true, Asks: true},
 		lookup:     func(string) (string, bool) { return "", false },
 		config:     t.TempDir(),
 		connect:    client.New,

@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", strings.Join(append(first, e.Getenv("PATH")), string(os.PathListSeparator)))
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv("K8S_CLI_API_URL", server.URL)
+			e.Setenv("ISSUER", fake.issuer.URL+"/both")
 			e.Setenv("NOT_LOOPBACK", strings.Replace(server.URL, "127.0.0.1", "0.0.0.0", 1))
 			return nil
 		},

@@ -158,7 +158,9 @@ func flooded(ctx context.Context, w *environment, tokens, burst, rate int, makeU
 	for range 8 {
 		running.Go(func() {
 			for next.Add(1) <= int64(tokens) {
-				a := s.send(ctx, request{method: "GET", path: "/whoami", header: []string{"Authorization", "Bearer " + makeUp(good)}})
+				a := s.send(ctx, request{method: "GET", path: "/whoami", header: []string{
+					"Authorization", "Bearer " + makeUp(good), "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", next.Load()%250), // not from a trusted proxy
+				}})
 				if a.code == 200 || a.code == 0 {
 					taken.Add(1)
 				}

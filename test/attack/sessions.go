@@ -10,6 +10,10 @@ import (
 // sessionAttacks use the cookies of browsers: planted, changed, of another server, of another
 // origin, and too large.
 func sessionAttacks() (all []attack) {
+	all = append(all,
+		call("a text in the address of the login page", byHeader, request{method: "GET", path: "/ui/login?error=call-0900-123456"}, without(works, "call-0900-123456")),
+		call("a text in a made-up cookie", byHeader, request{method: "GET", path: "/session", header: []string{"Cookie", "k8s-cli-login-error=call-0900-123456"}}, without(works, "call-0900-123456")),
+	)
 	for _, tt := range []struct {
 		name   string
 		method string

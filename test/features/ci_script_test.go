@@ -80,6 +80,33 @@ func TestCIScriptWithToken(t *testing.T) {
 	}
 }
 
+// A CI system runs no command that a task prints.
+func TestCIScriptPassesNoCommandsOn(t *testing.T) {
+	t.Parallel()
+	ann := newUser(t)
+	ann.login(t)
+	ann.put(t, map[string]string{"task.yaml": yaml("run", "echo '::error::injected'\necho 'x##vso[task.setvariable variable=PATH]injected'\n")})
+	for _, system := range []string{"GITHUB_ACTIONS", "TF_BUILD"} {
+		c, _ := ann.ciScript(t, "task.yaml")
+		c.Env = append(c.Env, system+"=true")
+		c.start(t)
+		r := c.end(t)
+		out, held := r.out, false
+		switch system {
+		case "GITHUB_ACTIONS":
+			first, rest, _ := strings.Cut(out, "\n")
+			token, stops := strings.CutPrefix(first, "::stop-commands::")
+			before, _, resumes := strings.Cut(rest, "\n::"+token+"::\n")
+			held = stops && len(token) == 32 && resumes && strings.Contains(before, "::error::injected")
+		case "TF_BUILD":
+			held = strings.Contains(out, "x# #vso[task.setvariable variable=PATH]injected") && !strings.Contains(out, "##vso[")
+		}
+		if r.code != 0 || !held {
+			t.Errorf("%s: exit code %d\n%s%s", system, r.code, r.out, r.errOut)
+		}
+	}
+}
+
 // ciScript returns the script for CI systems as a command, and a function that returns its outputs.
 func (u *user) ciScript(t *testing.T, arguments ...string) (*command, func(t *testing.T) map[string]string) {
 	t.Helper()

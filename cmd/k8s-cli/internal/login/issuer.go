@@ -120,8 +120,10 @@ func (i issuer) failed(what string, err error) error {
 }
 
 // logInAtIssuer logs the user in at the issuer that the server names. It uses the browser
-// of this machine or, with byCode, a code that the user enters in any browser.
-func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, byCode bool) (session, error) {
+// of this machine or, with byCode, a code that the user enters in any browser. expected is the issuer
+// that the user expects, if not empty; otherwise the user confirms an issuer that is new for this
+// server, because the server gets an ID token of the user.
+func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, expected string, byCode bool) (session, error) {
 	if server.By != "oidc" {
 		return session{}, errors.New("the server has no OpenID Connect issuer; it does not run with --auth oidc")
 	}
@@ -131,6 +133,9 @@ func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, byCode b
 	a.Console.Say("  Client ID: %s", server.ClientID)
 	a.Console.Say("The server receives your name, email address and groups from the issuer.")
 	a.Console.Say("Log in only if you recognize the server, the issuer and the client ID.")
+	if err := a.confirmIssuer(server, expected); err != nil {
+		return session{}, err
+	}
 	i, err := discover(ctx, server.Issuer, server.ClientID)
 	switch {
 	case err != nil:
@@ -145,6 +150,24 @@ func (a *Account) logInAtIssuer(ctx context.Context, server task.Login, byCode b
 	}
 	return session{}, fmt.Errorf("the issuer %s supports neither the device flow nor a login in the browser; get an ID token for the client %s and pass it with --token-stdin",
 		i.url, server.ClientID)
+}
+
+// confirmIssuer returns an error unless the user expects the issuer, has logged in with it at this
+// server, or confirms it.
+func (a *Account) confirmIssuer(server task.Login, expected string) error {
+	c, err := a.Settings.credential(a.URL)
+	known := err == nil && c != nil && c.Session != nil && c.Session.Issuer == server.Issuer && c.Session.ClientID == server.ClientID
+	switch {
+	case expected != "" && expected != server.Issuer:
+		return fmt.Errorf("--issuer: the server uses the issuer %s", server.Issuer)
+	case expected != "" || known:
+		return nil
+	}
+	yes, err := a.Console.Confirm("Log in at this issuer?", "--issuer URL")
+	if err == nil && !yes {
+		err = errors.New("no login was started")
+	}
+	return err
 }
 
 // session returns the session for a new token. The ID token must be signed by the issuer,

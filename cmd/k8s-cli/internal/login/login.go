@@ -22,6 +22,8 @@ type Options struct {
 	Device     bool // log in at the issuer with the device flow
 	NoBrowser  bool // use the device flow if the login is at the issuer
 
+	Issuer string // that the user expects; if it is empty, the user confirms a new issuer
+
 	issuer bool // the server requires a login at its issuer
 }
 
@@ -129,7 +131,7 @@ func (a *Account) credentialFor(ctx context.Context, how Options, server task.Lo
 		place, err := currentContext(a.Lookup)
 		return credential{Kubeconfig: &place}, err
 	case how.issuer, how.Device:
-		session, err := a.logInAtIssuer(ctx, server, how.Device || how.NoBrowser)
+		session, err := a.logInAtIssuer(ctx, server, how.Issuer, how.Device || how.NoBrowser)
 		return credential{Session: &session}, err
 	}
 	return tokenCredential(how.Token)
