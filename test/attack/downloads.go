@@ -54,7 +54,13 @@ func download(name string, entries []*tar.Header, absent, directory string) atta
 		if directory == "" {
 			id = ".git"
 		}
-		h := newHostile(func(w http.ResponseWriter, r *http.Request) {
+		h := newHostile(nil)
+		defer h.Close()
+		u, err := w.loggedIn(ctx, h, false)
+		if err != nil {
+			return err
+		}
+		h.turn(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/outputs/") {
 				w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:])+`"`)
 				_, _ = w.Write(archive)
@@ -62,12 +68,7 @@ func download(name string, entries []*tar.Header, absent, directory string) atta
 			}
 			says(fmt.Sprintf(`{"task_id":%q,"status":"completed","metadata":{"num_nodes":1,"outputs":[{"node":0,"bytes":%d,"sha256":"%x"}]}}`, id, len(archive), sum))(w, r)
 		})
-		defer h.Close()
-		u, err := w.cliUser()
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(u.home, "victim"), 0o700)
-		}
-		if err != nil {
+		if err := os.MkdirAll(filepath.Join(u.home, "victim"), 0o700); err != nil {
 			return err
 		}
 		out, err := u.run(ctx, h, "", append([]string{"jobs", "download", "abcd1234"}, strings.Fields(directory)...)...)
