@@ -1744,6 +1744,8 @@ export interface components {
             };
             /** @description Why the login at the issuer failed from which the browser comes; only in the first response after the login. */
             login_error?: string;
+            /** @description Only in the response to a login without HTTPS: the key that each request of the session sends as X-Session-Key, or a link as the parameter session_key. */
+            session_key?: string;
             /** @description Absent without a valid session or other authentication. */
             user?: string;
         };

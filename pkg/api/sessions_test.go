@@ -56,9 +56,20 @@ func withSessions(c *Config) {
 	c.Sessions, c.Login = e.manager, task.Login{By: "header"}
 }
 
+// keys holds the keys of sessions by their cookies.
+var keys sync.Map
+
+// sessionKeyOf returns the key of the session of a cookie, "-" if there is none.
+func sessionKeyOf(cookie string) string {
+	if key, ok := keys.Load(cookie); ok {
+		return key.(string)
+	}
+	return "-"
+}
+
 // page lists the headers of a request that a page of the dashboard makes with a cookie.
 func page(cookie string, more ...string) []string {
-	return append([]string{userHeader, "-", "Cookie", cookie, "X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin"}, more...)
+	return append([]string{userHeader, "-", "Cookie", cookie, "X-Session-Key", sessionKeyOf(cookie), "X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin"}, more...)
 }
 
 // logIn returns the cookie of a new session.
@@ -72,7 +83,30 @@ func (s *served) logIn(user string) string {
 		!strings.Contains(strings.ToLower(attributes), "path=/") || strings.Contains(strings.ToLower(attributes), "domain") {
 		s.t.Fatalf("log in: %d %s, cookie %q", got.StatusCode, got.body, set)
 	}
+	var begun struct {
+		Key string `json:"session_key"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &begun); err != nil || begun.Key == "" {
+		s.t.Fatalf("log in: %s has no key", got.body)
+	}
+	keys.Store(value, begun.Key)
 	return value
+}
+
+// The cookie of a session on a loopback address, which the servers at all ports of the address get, is not
+// enough.
+func TestCookiesOnLoopbackNeedTheirKey(t *testing.T) {
+	t.Parallel()
+	s := serveWith(t, &fake{}, withSessions)
+	anns, bobs := s.logIn("ann"), s.logIn("bob")
+	for _, key := range []string{"-", "x", sessionKeyOf(bobs)} {
+		s.send("GET", "/whoami", "", userHeader, "-", "Cookie", anns, "X-Session-Key", key).wantError(t, 401, "X-Session-Key: ")
+	}
+	s.send("GET", "/whoami?session_key=x", "", userHeader, "-", "Cookie", anns).wantError(t, 401, "X-Session-Key: ")
+	s.send("POST", "/tasks/x/stop?session_key="+sessionKeyOf(anns), "", userHeader, "-", "Cookie", anns, "X-Requested-With", "k8s-cli-ui").wantError(t, 401, "X-Session-Key: ")
+	if got := s.send("GET", "/whoami?session_key="+sessionKeyOf(anns), "", userHeader, "-", "Cookie", anns); got.StatusCode != 200 || !strings.Contains(got.body, `"user":"ann"`) {
+		t.Errorf("a link with the key: %d %s", got.StatusCode, got.body)
+	}
 }
 
 func TestSessionOfABrowser(t *testing.T) {
@@ -153,7 +187,7 @@ func TestSessionsAgainstOtherOrigins(t *testing.T) {
 		{"an old browser", "POST", "/tasks/x/stop", []string{"Origin", origin, "X-Requested-With", "k8s-cli-ui"}, 200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := s.send(tt.method, tt.path, `{"user":"eve"}`, append([]string{userHeader, "-", "Cookie", cookie}, tt.headers...)...)
+			got := s.send(tt.method, tt.path, `{"user":"eve"}`, append([]string{userHeader, "-", "Cookie", cookie, "X-Session-Key", sessionKeyOf(cookie)}, tt.headers...)...)
 			if got.StatusCode != tt.code || got.Header.Get("Set-Cookie") != "" || got.Header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("%d %s %v, want %d", got.StatusCode, got.body, got.Header, tt.code)
 			}
@@ -255,7 +289,7 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	anns, bobs := s.logIn("ann"), s.logIn("bob")
 	ended := make(chan error, 2)
 	follow := func(cookie string) {
-		response, err := s.do("GET", "/tasks/x/logs", nil, userHeader, "-", "Cookie", cookie)
+		response, err := s.do("GET", "/tasks/x/logs", nil, userHeader, "-", "Cookie", cookie, "X-Session-Key", sessionKeyOf(cookie))
 		if err == nil {
 			_, err = bufio.NewReader(response.Body).ReadString('\n')
 			response.Body.Close()

@@ -74,6 +74,8 @@ type Callback struct {
 	// Error and Description are set in place of Code if the issuer rejected the login.
 	Error       string
 	Description string
+
+	KeyHash string // see Session
 }
 
 // FinishOIDC returns the session of a browser that comes back from the issuer, its cookie, and
@@ -93,7 +95,7 @@ func (m *Manager) FinishOIDC(ctx context.Context, cookie string, c Callback, pee
 	if err != nil {
 		return s, "", "", err
 	}
-	s, value, err = m.beginOIDC(p, expires)
+	s, value, err = m.beginOIDC(p, expires, c.KeyHash)
 	return s, value, l.Next, err
 }
 

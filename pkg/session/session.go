@@ -39,6 +39,9 @@ type Session struct {
 	Log     string    `json:"l"` // log in which the end of the session would be
 	Began   uint64    `json:"b"` // position in the log at the login
 
+	// KeyHash is the hash of a key that each request must have besides the cookie; empty over HTTPS.
+	KeyHash string `json:"k,omitempty"`
+
 	// Token is the token of the login, which the server checks again for each request. A
 	// session of an OpenID Connect issuer has the groups of the ID token instead.
 	Token      string   `json:"t,omitempty"`
@@ -111,6 +114,8 @@ func (m *Manager) Methods() []string {
 type Credentials struct {
 	User  string `json:"user"`
 	Token string `json:"token"`
+
+	KeyHash string `json:"-"` // see Session
 }
 
 var (
@@ -129,15 +134,15 @@ func (m *Manager) Begin(ctx context.Context, c Credentials, peer netip.Addr) (Se
 		if err != nil {
 			return Session{}, "", err
 		}
-		return m.beginOIDC(p, expires)
+		return m.beginOIDC(p, expires, c.KeyHash)
 	case c.Token != "" && !m.Names && len(m.Methods()) > 0:
-		return m.begin(ctx, Session{Token: c.Token}, peer)
+		return m.begin(ctx, Session{Token: c.Token, KeyHash: c.KeyHash}, peer)
 	case c.Token == "" && m.Names:
 		user, err := task.UserName(c.User)
 		if err != nil {
 			return Session{}, "", task.Error(task.ErrUnauthorized, "user: the name "+err.Error())
 		}
-		return m.begin(ctx, Session{User: user}, peer)
+		return m.begin(ctx, Session{User: user, KeyHash: c.KeyHash}, peer)
 	}
 	return Session{}, "", errMethod
 }
@@ -152,8 +157,8 @@ func (m *Manager) begin(ctx context.Context, s Session, peer netip.Addr) (Sessio
 	return m.seal(s)
 }
 
-func (m *Manager) beginOIDC(p auth.Principal, expires time.Time) (Session, string, error) {
-	s := Session{User: p.User, Groups: p.Groups, Unverified: p.Unverified, Expires: time.Now().Add(Lifetime)}
+func (m *Manager) beginOIDC(p auth.Principal, expires time.Time, keyHash string) (Session, string, error) {
+	s := Session{User: p.User, Groups: p.Groups, Unverified: p.Unverified, Expires: time.Now().Add(Lifetime), KeyHash: keyHash}
 	if latest := expires.Add(IssuerGrace); latest.Before(s.Expires) {
 		s.Expires = latest
 	}

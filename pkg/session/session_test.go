@@ -278,7 +278,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 func TestSessionsOfAnIssuer(t *testing.T) {
 	m, _ := twoPods(t, func(c *Config) { c.Auth = auth.New(auth.UserHeader{}, task.Admins{"group:ops"}) })
 	m.OIDC = &auth.OIDC{}
-	s, cookie, err := m.beginOIDC(auth.Principal{User: "ann", Groups: []string{"ops"}}, time.Now().Add(time.Minute))
+	s, cookie, err := m.beginOIDC(auth.Principal{User: "ann", Groups: []string{"ops"}}, time.Now().Add(time.Minute), "")
 	if err != nil || time.Until(s.Expires) > time.Minute+IssuerGrace {
 		t.Fatalf("a token of a minute gives a session until %s, %v", s.Expires, err)
 	}
@@ -289,7 +289,7 @@ func TestSessionsOfAnIssuer(t *testing.T) {
 	for i := range 500 {
 		many = append(many, fmt.Sprintf("group-%d", i))
 	}
-	s, cookie, err = m.beginOIDC(auth.Principal{User: "ann", Groups: many}, time.Now().Add(100*time.Hour))
+	s, cookie, err = m.beginOIDC(auth.Principal{User: "ann", Groups: many}, time.Now().Add(100*time.Hour), "")
 	if err != nil || len(cookie) > maxCookie || time.Until(s.Expires) > Lifetime {
 		t.Fatalf("many groups: %d bytes until %s, %v", len(cookie), s.Expires, err)
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // sessionAttacks use the cookies of browsers: planted, changed, of another server, of another
@@ -37,6 +39,7 @@ func sessionAttacks() (all []attack) {
 		{"a form of an old browser", "POST", "/tasks/stop", own, []string{"Origin", "https://evil.example"}, forbidden},
 		{"a script of an old browser", "POST", "/tasks/stop", own, []string{"Origin", "https://evil.example", "X-Requested-With", "k8s-cli-ui"}, forbidden},
 		{"a logout by another site", "DELETE", "/session", own, []string{"Sec-Fetch-Site", "cross-site"}, forbidden},
+		{aloneName, "GET", "/whoami", own, nil, unauthorized},
 		{"all users", "GET", "/tasks?all_users=true", own, nil, forbidden},
 	} {
 		header := tt.header
@@ -65,6 +68,9 @@ func bySession(name string, r request, cookie func(anns, bobs string) string, ri
 		}
 		sent := r
 		sent.header = append([]string{"Cookie", cookie(cookies[0], cookies[1])}, r.header...)
+		if name != aloneName {
+			sent.header = append(sent.header, "X-Session-Key", sessionKey(cookies[0]))
+		}
 		if a := s.send(ctx, sent); !right.holds(a) {
 			return fmt.Errorf("%s", a)
 		}
@@ -73,6 +79,19 @@ func bySession(name string, r request, cookie func(anns, bobs string) string, ri
 }
 
 func own(anns, _ string) string { return anns }
+
+// aloneName is the attack of a server at another port of the same loopback address, which gets the
+// cookies.
+const aloneName = "a cookie alone"
+
+// sessionKeys holds the keys of sessions by their cookies.
+var sessionKeys sync.Map
+
+func sessionKey(cookie string) string {
+	key, _ := sessionKeys.Load(cookie)
+	text, _ := key.(string)
+	return text
+}
 
 // swapped returns a cookie in which one character is another one.
 func swapped(cookie string, at int) string {
@@ -110,6 +129,12 @@ func (s *server) logIn(ctx context.Context, body string, header ...string) (stri
 	header = slices.Concat(header, ofPage, []string{"Content-Type", "application/json"})
 	a := s.send(ctx, request{method: "POST", path: "/session", body: body, header: header})
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	var begun struct {
+		Key string `json:"session_key"`
+	}
+	if json.Unmarshal(a.body, &begun) == nil {
+		sessionKeys.Store(cookie, begun.Key)
+	}
 	return cookie, a
 }
 
@@ -123,7 +148,7 @@ func foreignSession(ctx context.Context, w *environment) error {
 	if err != nil {
 		return err
 	}
-	if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookies[0]}, ofPage...)}); !unauthorized.holds(a) {
+	if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookies[0], "X-Session-Key", sessionKey(cookies[0])}, ofPage...)}); !unauthorized.holds(a) {
 		return fmt.Errorf("%s", a)
 	}
 	return nil
@@ -139,7 +164,7 @@ func plantedSession(ctx context.Context, w *environment) error {
 	if a.code != 200 || slices.Contains(cookies, cookie) {
 		return fmt.Errorf("a session that existed before the login: %s", a)
 	}
-	if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookie}, ofPage...)}); !showing(works, `"user":"ann"`).holds(a) {
+	if a := s.send(ctx, request{method: "GET", path: "/whoami", header: append([]string{"Cookie", cookie, "X-Session-Key", sessionKey(cookie)}, ofPage...)}); !showing(works, `"user":"ann"`).holds(a) {
 		return fmt.Errorf("%s", a)
 	}
 	return nil

@@ -119,6 +119,9 @@ func (s *scenario) leaveOutputs() {
 func (s *scenario) logOut() {
 	s.t.Helper()
 	var cookie string
+	var begun struct {
+		Key string `json:"session_key"`
+	}
 	s.eventually("the session has ended", func() (string, bool) {
 		method, want := http.MethodDelete, http.StatusUnauthorized
 		if cookie == "" {
@@ -127,9 +130,12 @@ func (s *scenario) logOut() {
 		if !testkit.Closed(s.now.ready.Found()) {
 			return "it is not ready", false
 		}
-		got, err := s.now.ask(s.t.Context(), method, "/session", "", map[string]string{"user": user}, "X-Requested-With", "k8s-cli-ui", "Cookie", cookie)
+		got, err := s.now.ask(s.t.Context(), method, "/session", "", map[string]string{"user": user}, "X-Requested-With", "k8s-cli-ui", "Cookie", cookie, "X-Session-Key", begun.Key)
 		if err == nil && method == http.MethodPost && got.Code == http.StatusOK {
 			cookie, _, _ = strings.Cut(got.Header.Get("Set-Cookie"), ";")
+			if err := json.Unmarshal(got.Body, &begun); err != nil {
+				s.t.Fatal(err)
+			}
 		}
 		return fmt.Sprint(string(got.Body), err), err == nil && got.Code == want
 	})

@@ -1,10 +1,12 @@
 package features
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +15,16 @@ import (
 
 // ofPage lists the headers of a request that a page of the dashboard makes with a cookie.
 func ofPage(cookie string) []string {
-	return []string{"Cookie", cookie, "X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"}
+	return []string{"Cookie", cookie, "X-Session-Key", sessionKey(cookie), "X-Requested-With", "k8s-cli-ui", "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"}
+}
+
+// sessionKeys holds the keys of sessions by their cookies.
+var sessionKeys sync.Map
+
+func sessionKey(cookie string) string {
+	key, _ := sessionKeys.Load(cookie)
+	text, _ := key.(string)
+	return text
 }
 
 // logIn returns the cookie of a new session.
@@ -24,6 +35,13 @@ func (s *server) logIn(t *testing.T, user string) string {
 	if got.code != http.StatusOK || cookie == "" {
 		t.Fatalf("log in: %d %s", got.code, got.body)
 	}
+	var begun struct {
+		Key string `json:"session_key"`
+	}
+	if err := json.Unmarshal(got.body, &begun); err != nil {
+		t.Fatal(err)
+	}
+	sessionKeys.Store(cookie, begun.Key)
 	return cookie
 }
 
@@ -34,7 +52,7 @@ func (s *server) follow(t *testing.T, cookie string) (ended <-chan struct{}) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"Cookie": cookie, "Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"} {
+	for name, value := range map[string]string{"Cookie": cookie, "X-Session-Key": sessionKey(cookie), "Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"} {
 		r.Header.Set(name, value)
 	}
 	response, err := (&http.Client{}).Do(r)

@@ -196,6 +196,8 @@ export async function openTab(context, server, path, other) {
 export async function login(context, server, user) {
   const response = await context.request.post(`${server.url}/session`, { data: { user }, headers: { "X-Requested-With": "k8s-cli-ui", Origin: server.url } });
   if (!response.ok()) throw new Error(`login: ${response.status()} ${await response.text()}`);
+  const { session_key: key } = await response.json();
+  await context.addInitScript((key) => localStorage.setItem("k8s-cli-session-key", key), key);
 }
 
 /** @param {number[]} values */

@@ -2,6 +2,10 @@ package browser
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
 	"encoding/json"
 	"net"
 	"net/netip"
@@ -39,7 +43,17 @@ const (
 // several tabs at once. The number is limited, because another site can begin logins.
 var loginCookies = []string{loginCookie, loginCookie + "-1", loginCookie + "-2", loginCookie + "-3"}
 
+// On a loopback address, a browser sends the cookies of a server to the servers at all other ports of the
+// address, for example to a notebook of a task at a forwarded port (RFC 6265, section 8.5). A session
+// there has a second half: a key that only the pages of the server can read, because browsers separate
+// their storage by ports.
+const (
+	keyHeader = "X-Session-Key"
+	keyParam  = "session_key" // in the query of a GET request, for links
+)
+
 var (
+	errKey     = task.Error(task.ErrUnauthorized, keyHeader+": without HTTPS, a request by cookie needs the key that the response to the login contained; log in again")
 	errOff     = task.Error(task.ErrNotFound, "this server has no sessions for browsers (--ui=off, or no sealing key)")
 	errCookies = task.Error(task.ErrUnauthorized, "Cookie: the request must have exactly one session; delete the cookies of this site, and log in again")
 	errForeign = task.Error(task.ErrForbidden, requestedWith+": a request by cookie that changes something must come from a page of this server, with the header "+requestedWith+": "+page)
@@ -70,6 +84,9 @@ func (s *Sessions) Of(c *fiber.Ctx) (who task.Identity, ok bool, err error) {
 		return who, false, err
 	}
 	one, who, err := s.Manager.Identify(c.UserContext(), value, s.Peer(c))
+	if err == nil && !hasKey(c, one) {
+		err = errKey
+	}
 	if err == nil {
 		c.Locals(sessionKey, one)
 		c.Locals(cookieKey, value)
@@ -98,6 +115,32 @@ func (s *Sessions) Stream(c *fiber.Ctx, parent context.Context) (ctx context.Con
 		return s.Manager.Stream(parent, one)
 	}
 	return context.WithCancel(parent)
+}
+
+// newKey returns the key of a new session, and its hash. Both are empty over HTTPS.
+func newKey(c *fiber.Ctx) (key, hash string) {
+	if isSecure(c) {
+		return "", ""
+	}
+	key = rand.Text()
+	return key, hashOf(key)
+}
+
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// hasKey reports whether a request has the key of its session.
+func hasKey(c *fiber.Ctx, one session.Session) bool {
+	if isSecure(c) {
+		return true
+	}
+	key := c.Get(keyHeader)
+	if key == "" && c.Method() == fiber.MethodGet {
+		key = c.Query(keyParam)
+	}
+	return one.KeyHash != "" && subtle.ConstantTimeCompare([]byte(hashOf(key)), []byte(one.KeyHash)) == 1
 }
 
 // cookie returns the value of a cookie, or "" if the request has none. Over HTTPS, only the name
@@ -173,6 +216,7 @@ type description struct {
 	Expires  *time.Time `json:"expires_at,omitempty"`
 	Login    loginKinds `json:"login"`
 
+	Key        string `json:"session_key,omitempty"` // of a new session without HTTPS
 	LoginError string `json:"login_error,omitempty"` // why the login at the issuer failed from which the browser comes
 }
 
@@ -229,6 +273,8 @@ func (s *Sessions) Begin(c *fiber.Ctx) error {
 	if len(body) > maxBody || json.Unmarshal(body, &given) != nil {
 		return errBody
 	}
+	key, hash := newKey(c)
+	given.KeyHash = hash
 	one, value, err := s.Manager.Begin(c.UserContext(), given, s.Peer(c))
 	if err != nil {
 		return err
@@ -239,7 +285,9 @@ func (s *Sessions) Begin(c *fiber.Ctx) error {
 	}
 	s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
 	c.Locals(sessionKey, one)
-	return c.JSON(s.describe(c, who))
+	d := s.describe(c, who)
+	d.Key = key
+	return c.JSON(d)
 }
 
 // End serves DELETE /session: it ends the session of the request, or with all=true all sessions
@@ -325,6 +373,8 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 		return errOff
 	}
 	given := session.Callback{State: c.Query("state"), Code: c.Query("code"), Error: c.Query("error"), Description: c.Query("error_description")}
+	key, hash := newKey(c)
+	given.KeyHash = hash
 	cookie, finished, err := s.pendingLogin(c, given.State)
 	var one session.Session
 	var value, next string
@@ -340,6 +390,10 @@ func (s *Sessions) FinishOIDC(c *fiber.Ctx) error {
 	} else {
 		s.setCookie(c, cookieName, value, one.Expires, fiber.CookieSameSiteStrictMode)
 		c.Locals(sessionKey, one)
+		if key != "" { // browsers do not send the part after #
+			next, _, _ = strings.Cut(next, "#")
+			next += "#" + keyParam + "=" + key
+		}
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")

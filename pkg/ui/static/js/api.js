@@ -35,6 +35,19 @@ export class Unreachable extends ApiError {
 
 const origin = location.origin;
 
+// Without HTTPS, the session has a key besides its cookie, which other ports of this address cannot read.
+const keyName = "k8s-cli-session-key";
+/** The key of the session, "" over HTTPS. */
+export const sessionKey = () => localStorage.getItem(keyName) || "";
+/** @param {string} key */
+export const setSessionKey = (key) => (key ? localStorage.setItem(keyName, key) : localStorage.removeItem(keyName));
+
+const fromLogin = /^#session_key=(\w+)$/.exec(location.hash); // after a login at the issuer
+if (fromLogin) {
+  setSessionKey(fromLogin[1]);
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+
 /**
  * @param {string} path
  * @param {Record<string, string|number|boolean|string[]|undefined>} [query]
@@ -60,6 +73,7 @@ export const taskPath = (id, rest = "") => `/tasks/${encodeURIComponent(id)}${re
 export async function request(path, options = {}) {
   const headers = new Headers(options.headers);
   headers.set("X-Requested-With", "k8s-cli-ui");
+  if (sessionKey()) headers.set("X-Session-Key", sessionKey());
   /** @type {Response} */
   let response;
   try {

@@ -1,5 +1,5 @@
 // Who the user is, and login and logout.
-import { get, request, send, server } from "./api.js";
+import { get, request, send, server, setSessionKey } from "./api.js";
 
 /** @typedef {{user?: string, groups?: string[], admin?: boolean, all_users?: boolean, by?: string, expires_at?: string, login_error?: string, login: {identified_by: string, methods: string[], issuer?: string, audience?: string}}} Session */
 
@@ -21,7 +21,8 @@ tabs.onmessage = () => { readSession().catch(() => {}); };
 
 /** @param {{user: string} | {token: string}} credentials */
 export async function login(credentials) {
-  await send("/session", { body: credentials });
+  const begun = await send("/session", { body: credentials });
+  setSessionKey(begun.session_key || "");
   const session = await readSession();
   if (!session.user) throw new Error("The browser did not store the session. Use HTTPS, or open the page as localhost.");
   tabs.postMessage("begun");
@@ -30,6 +31,7 @@ export async function login(credentials) {
 /** @param {boolean} all ends all sessions of the user */
 export async function logout(all) {
   await request("/session" + (all ? "?all=true" : ""), { method: "DELETE" });
+  setSessionKey("");
   await readSession();
   tabs.postMessage("ended");
 }

@@ -2,7 +2,7 @@
 import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
 import { collapse, pieces, strip } from "../ansi.js";
 import { isActive } from "../actions.js";
-import { taskPath, url } from "../api.js";
+import { sessionKey, taskPath, url } from "../api.js";
 import { bytes, count, local, plural } from "../format.js";
 import { useKeys } from "../keys.js";
 import { LogStream, readAround } from "../logstream.js";
@@ -230,7 +230,7 @@ export function LogPage({ id }) {
   const ranks = Array.from({ length: Math.min(chips, m.num_nodes) }, (_, i) => i);
   const length = whole?.length || 0;
   const total = lines ? lines.found.length : store?.length || 0;
-  const download = url(taskPath(id, "/logs"), { follow: "false", node: node || undefined, attempt: attempt || undefined, timestamps: times !== "off" });
+  const download = url(taskPath(id, "/logs"), { follow: "false", node: node || undefined, attempt: attempt || undefined, timestamps: times !== "off", session_key: sessionKey() });
   const searchKey = (/** @type {KeyboardEvent} */ e) => {
     if (e.key === "Enter") { e.preventDefault(); step(e.shiftKey ? -1 : 1); }
     if (e.key === "Escape") { if (find.text) setFind({ ...find, text: "" }); else /** @type {any} */ (e.currentTarget).blur(); }
