@@ -250,9 +250,10 @@ test("text of users is text on every page", async () => {
   await see(`/ui/groups/${encodeURIComponent(`<img src=x onerror="window.hacked=3">`)}`, "Nothing here");
   await page.route((url) => url.pathname === "/groups", (route) => route.fulfill({ json: { groups: [{ group: markup, user: markup, status: "failed", total: 1, by_status: { failed: 1 }, progress: 1, submitted_at: "2026-11-22T10:00:00Z", first_failure: { task_id: markup, name: markup, reason: markup, message: markup, ended_at: "2026-11-22T10:00:00Z" } }] } }));
   await see("/ui/groups", `${markup} ${markup}`);
-  await page.route((url) => url.pathname === "/session", (route) => route.fulfill({ json: { login: { identified_by: "oidc", methods: ["oidc"] }, login_error: markup } }));
+  const failed = { login: { identified_by: "oidc", methods: ["oidc"] }, login_error: markup };
+  await page.route(`${server.url}/session`, (route) => route.fulfill({ json: failed }));
   await see("/ui/login", markup);
-  await page.unroute((url) => url.pathname === "/session");
+  await page.unroute(`${server.url}/session`);
   await page.goto(`${server.url}/ui/new`);
   await page.fill(".editor textarea", `name: ${JSON.stringify(markup)}\nrun: x\n`);
   await page.waitForSelector(".verdict.bad");
