@@ -443,7 +443,7 @@ async def sessions(s):
     expect("user" in await session.describe(), False)
     expect(((await session.log_in(user=s.user))["user"], bool(session.cookie)), (s.user, True))
     expect((await session.describe())["user"], s.user)
-    ended = c.browser_session(session.cookie)
+    ended = c.browser_session(session.cookie, session.key)
     await session.log_out()
     await refused(errors.Unauthorized, ended.log_out)
     expect((await refused(errors.Forbidden, lambda: session.log_in(token="x"))).status, 403)

@@ -206,9 +206,9 @@ class Client(Operations):
         """Returns a group without a request."""
         return Group(self, name)
 
-    def browser_session(self, cookie: str = "") -> BrowserSession:
+    def browser_session(self, cookie: str = "", key: str = "") -> BrowserSession:
         """Returns a session of a browser, for programs that open the dashboard for a user."""
-        return BrowserSession(self, cookie)
+        return BrowserSession(self, cookie, key)
 
     async def _submit(self, task: Task, group: str, query: List[Tuple[str, str]], key: str) -> Job:
         packer = Packer(0)
