@@ -104,6 +104,8 @@ func TestCookiesOnLoopbackNeedTheirKey(t *testing.T) {
 	}
 	s.send("GET", "/whoami?session_key=x", "", userHeader, "-", "Cookie", anns).wantError(t, 401, "X-Session-Key: ")
 	s.send("POST", "/tasks/x/stop?session_key="+sessionKeyOf(anns), "", userHeader, "-", "Cookie", anns, "X-Requested-With", "k8s-cli-ui").wantError(t, 401, "X-Session-Key: ")
+	stolen := s.raw("GET /whoami HTTP/1.1\r\nHost: x\r\nCookie: __Host-" + anns + "\r\n\r\n")[0]
+	stolen.wantError(t, 401, "X-Session-Key: ")
 	if got := s.send("GET", "/whoami?session_key="+sessionKeyOf(anns), "", userHeader, "-", "Cookie", anns); got.StatusCode != 200 || !strings.Contains(got.body, `"user":"ann"`) {
 		t.Errorf("a link with the key: %d %s", got.StatusCode, got.body)
 	}

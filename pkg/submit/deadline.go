@@ -10,9 +10,9 @@ import (
 )
 
 // The end of tasks that run for longer than their max_duration, and of auxiliary tasks after their
-// termination_delay. The record says when a task started, so every leader knows the deadline. Kubernetes cannot do this: activeDeadlineSeconds
-// of a Job or a pod counts for each node or attempt alone, and includes the time that a pod
-// waits for its machine.
+// termination_delay. The record says when a task started, so every leader knows the deadline.
+// Kubernetes cannot do this: activeDeadlineSeconds of a Job or a pod counts for each node or attempt
+// alone, and includes the time that a pod waits for its machine.
 
 // A runTimer measures by the clock of this process alone for how long something has lasted.
 type runTimer struct {

@@ -163,10 +163,11 @@ func (c *Controller) resume(ctx context.Context, v task.View) error {
 // controller adopts all of them when it starts.
 const adoptionWait = 10 * time.Minute
 
-// endIncomplete ends an adopted task if the Jobs of other tasks of its job group do not exist. again
-// is the time until then, 0 if the job group is complete.
+// endIncomplete ends an adopted task that never started, if the Jobs of other tasks of its job group do
+// not exist. again is the time until then, 0 if the job group is complete.
 func (c *Controller) endIncomplete(ctx context.Context, v task.View) (again time.Duration, err error) {
-	if !v.Adopted || c.mayStart(v) {
+	started := slices.ContainsFunc(v.Jobs, func(j *task.Job) bool { return j != nil && (j.Resumed || !j.Suspended) }) // other tasks may have left the history since
+	if !v.Adopted || started || c.mayStart(v) {
 		return 0, nil
 	}
 	if wait := c.waits.remaining(keyOf(v).String(), v.UpdatedAt, adoptionWait); wait > 0 {

@@ -343,3 +343,26 @@ func TestAJobGroupIsAdopted(t *testing.T) {
 		}
 	}
 }
+
+// An adopted task that never started ends if the Jobs of its job group are not all there. A task that
+// has started goes on, because the other tasks may have left the history.
+func TestAnAdoptedTaskWithoutItsJobGroup(t *testing.T) {
+	for _, started := range []bool{false, true} {
+		old := newTestCluster(t)
+		ids := old.submitGroup("g", 0, 1, 1)
+		w := newTestCluster(t)
+		w.log.now = func() time.Time { return time.Now().Add(-2 * adoptionWait) }
+		job := jobsOf(old.record(ids[0]))[0]
+		job.Spec.Suspend = new(!started)
+		w.place(job)
+		w.watch()
+		w.must(ids[0], "adopted")
+		w.await(ids[0], "Job", func(v task.View) bool { return v.Jobs[0] != nil })
+		if _, err := w.step(ids[0]); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.record(ids[0]); r.Phase.Over() == started {
+			t.Errorf("started %t: the task is %s, %s: %s", started, r.Phase, r.Reason, r.Message)
+		}
+	}
+}

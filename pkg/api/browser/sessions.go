@@ -131,16 +131,17 @@ func hashOf(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// hasKey reports whether a request has the key of its session.
+// hasKey reports whether a request has the key of its session. A session that has a key needs it with
+// every Host header, because a thief of the cookie chooses the header.
 func hasKey(c *fiber.Ctx, one session.Session) bool {
-	if isSecure(c) {
-		return true
+	if one.KeyHash == "" {
+		return isSecure(c)
 	}
 	key := c.Get(keyHeader)
 	if key == "" && c.Method() == fiber.MethodGet {
 		key = c.Query(keyParam)
 	}
-	return one.KeyHash != "" && subtle.ConstantTimeCompare([]byte(hashOf(key)), []byte(one.KeyHash)) == 1
+	return subtle.ConstantTimeCompare([]byte(hashOf(key)), []byte(one.KeyHash)) == 1
 }
 
 // cookie returns the value of a cookie, or "" if the request has none. Over HTTPS, only the name
