@@ -61,7 +61,9 @@ type readPointKey struct{}
 // StalenessGuard returns a transport that sends a creation only while its read point is fresh.
 // Between the decision and the request the object is encoded, and client-go may pause and
 // retry; the process may be paused in any of these steps. HTTP/2 checks the context once more
-// before it writes the request. Only that write remains unguarded.
+// before it writes the header of the request, and again before it writes the body: a process that
+// is paused at the header sends no body. A process that is paused at the body sends the body late,
+// but the API server ends the request requestTimeout after the header has arrived.
 func StalenessGuard(next http.RoundTripper) http.RoundTripper { return stalenessGuard{next} }
 
 type stalenessGuard struct{ http.RoundTripper }
@@ -71,9 +73,22 @@ func (t stalenessGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := l.checkFresh(); err != nil {
 			return nil, err
 		}
-		r = r.WithContext(expiringContext{r.Context(), l})
+		r = guard(r, l)
 	}
 	return t.RoundTripper.RoundTrip(r)
+}
+
+// requestTimeout is how long the API server works on a creation from the arrival of its header. It
+// leaves time for admission webhooks, each of which may take 10 s by default, but rarely does.
+const requestTimeout = 10 * time.Second
+
+// guard returns a copy of a request that is sent only while a read point is fresh.
+func guard(r *http.Request, point readPoint) *http.Request {
+	r = r.Clone(expiringContext{r.Context(), point})
+	query := r.URL.Query()
+	query.Set("timeout", requestTimeout.String())
+	r.URL.RawQuery = query.Encode()
+	return r
 }
 
 // An expiringContext is done once its read point has expired. From then on Done returns a

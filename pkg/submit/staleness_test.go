@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,8 +37,8 @@ func TestNothingIsCreatedAfterAPause(t *testing.T) {
 	}
 }
 
-// sent counts the requests that are written to the connection.
-type sent int
+// sent holds the queries of the requests that are written to the connection.
+type sent []string
 
 // RoundTrip sends a request as HTTP/2 does, which checks the context first.
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -49,7 +50,7 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	default:
 	}
-	*s++
+	*s = append(*s, r.URL.RawQuery)
 	return &http.Response{StatusCode: http.StatusOK}, nil
 }
 
@@ -61,7 +62,7 @@ func assertSendsNothingStale(t *testing.T) {
 	transport := StalenessGuard(&wire)
 	heldUp := false
 	ask := func(ctx context.Context) error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://house/apis", nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://house/apis?force=true", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,19 +75,19 @@ func assertSendsNothingStale(t *testing.T) {
 		}
 		return err
 	}
-	if err := ask(t.Context()); err != nil || wire != 1 {
-		t.Errorf("a read: %v, %d sent", err, wire)
+	if err := ask(t.Context()); err != nil || !slices.Equal(wire, sent{"force=true"}) {
+		t.Errorf("a read: %v, %q sent", err, wire)
 	}
-	if err := ask(readPoint(time.Now()).bind(t.Context())); err != nil || wire != 2 {
-		t.Errorf("a creation at once: %v, %d sent", err, wire)
+	if err := ask(readPoint(time.Now()).bind(t.Context())); err != nil || len(wire) != 2 || wire[1] != "force=true&timeout=10s" {
+		t.Errorf("a creation at once: %v, %q sent", err, wire)
 	}
 	heldUp = true
-	if err := ask(readPoint(time.Now()).bind(t.Context())); !errors.Is(err, errStaleRead) || wire != 2 {
-		t.Errorf("a creation held up on its way: %v, %d sent", err, wire)
+	if err := ask(readPoint(time.Now()).bind(t.Context())); !errors.Is(err, errStaleRead) || len(wire) != 2 {
+		t.Errorf("a creation held up on its way: %v, %q sent", err, wire)
 	}
 	heldUp = false
-	if err := ask(readPoint(time.Now().Add(-readPointLifetime - time.Millisecond)).bind(t.Context())); !errors.Is(err, errStaleRead) || wire != 2 {
-		t.Errorf("a creation after a pause: %v, %d sent", err, wire)
+	if err := ask(readPoint(time.Now().Add(-readPointLifetime - time.Millisecond)).bind(t.Context())); !errors.Is(err, errStaleRead) || len(wire) != 2 {
+		t.Errorf("a creation after a pause: %v, %q sent", err, wire)
 	}
 }
 

@@ -2,10 +2,15 @@ package crash
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/crash"
 	"k8s-cli/pkg/task"
@@ -51,5 +56,40 @@ func TestLogReplacedUnderItsServers(t *testing.T) {
 	s.runs("afterwards")
 	if wrong := s.wrong(); len(wrong) > 0 {
 		t.Errorf("%s", strings.Join(wrong, "\n"))
+	}
+}
+
+// A lateBody is the body of a request that its process sends after a pause.
+type lateBody struct {
+	io.Reader
+	pause time.Duration
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	time.Sleep(b.pause)
+	return b.Reader.Read(p)
+}
+
+// The API server creates nothing when the body of a request arrives after the timeout of the request,
+// counted from its header. submit.StalenessGuard relies on it.
+func TestLateBodyCreatesNothing(t *testing.T) {
+	t.Parallel()
+	long(t)
+	need(t)
+	c := join(t)
+	create := func(name string, pause time.Duration) error {
+		object := fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q},"spec":{"clusterIP":"None"}}`, name)
+		return c.CoreV1().RESTClient().Post().Namespace(c.namespace).Resource("services").Timeout(2*time.Second).
+			SetHeader("Content-Type", "application/json").Body(lateBody{strings.NewReader(object), pause}).Do(t.Context()).Error()
+	}
+	if err := create("in-time", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := create("late", 3*time.Second); err == nil {
+		t.Error("the API server accepts the late body")
+	}
+	_, err := c.CoreV1().Services(c.namespace).Get(t.Context(), "late", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the late Service: error %v", err)
 	}
 }
