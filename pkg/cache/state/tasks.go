@@ -33,7 +33,9 @@ type decision struct {
 // submission and others together, or one for the submission alone.
 func (s *State) decision(c task.Submit) (d decision) {
 	if len(s.decided) > 0 {
-		d, s.decided = s.decided[0], s.decided[1:]
+		if d, s.decided = s.decided[0], s.decided[1:]; len(s.decided) == 0 {
+			s.decided = nil // the state holds the decisions no longer than the entry
+		}
 		return d
 	}
 	return s.decide(c, nil)
