@@ -2,18 +2,12 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"k8s-cli/pkg/cache"
-	"k8s-cli/pkg/cache/files"
 	"k8s-cli/pkg/queue/events"
 )
-
-// outputsSweepAge is the age at which the leader removes stored data that belongs to no outputs. A
-// slow node may still be sending younger data.
-const outputsSweepAge = time.Hour
 
 // runLeader runs the work of the leader until ctx ends.
 func (p *parts) runLeader(ctx context.Context) error {
@@ -27,7 +21,7 @@ func (p *parts) runLeader(ctx context.Context) error {
 		return p.deps.uploads.Sweep(ctx, p.store, p.deps.log, p.config.keepUploads, p.logger)
 	})
 	g.Go(func() error {
-		return p.deps.outputs.Sweep(ctx, files.Outputs{Files: p.store.Files}, p.deps.log, outputsSweepAge, p.logger)
+		return p.deps.outputs.SweepOutputs(ctx, p.store.OutputObjects, p.deps.log, p.logger)
 	})
 	if p.config.keepLogs > 0 {
 		g.Go(func() error { return p.archiver.Run(ctx) })

@@ -74,8 +74,8 @@ type fakeUploads struct{}
 func (fakeUploads) Store(_ context.Context, _ string, r io.Reader) (int64, error) {
 	return io.Copy(io.Discard, r)
 }
-func (fakeUploads) Exists(context.Context, string, int64) (bool, error) { return true, nil }
-func (fakeUploads) Open(context.Context, string, int64) io.Reader       { return strings.NewReader("") }
+func (fakeUploads) Exists(context.Context, string) (bool, error) { return true, nil }
+func (fakeUploads) Open(context.Context, string) io.Reader       { return strings.NewReader("") }
 
 const small = `{"run":"true"}`
 

@@ -307,3 +307,21 @@ func TestListsAreCached(t *testing.T) {
 }
 
 func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f, f, f} }
+
+// A pod of the server that cannot read the end of the log does not say that a task has no outputs: the
+// task may be in the entries that the pod lacks, and a node gives up after such an answer.
+func TestOutputsWhileTheEndOfTheLogIsUnknown(t *testing.T) {
+	s := &fakeProjection{lost: true}
+	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	if _, _, err := v.OutputRecord(t.Context(), "a"); !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("a task that the pod does not know: %v", err)
+	}
+	s.record = &task.Record{Submit: task.Submit{ID: "a", Task: task.Spec{Outputs: []string{"x"}}}}
+	if _, _, err := v.OutputRecord(t.Context(), "a"); err != nil {
+		t.Errorf("a task that the pod knows: %v", err)
+	}
+	s.lost = false
+	if _, _, err := v.OutputRecord(t.Context(), "b"); !errors.Is(err, task.ErrNotFound) {
+		t.Errorf("no task: %v", err)
+	}
+}

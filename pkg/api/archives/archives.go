@@ -18,8 +18,8 @@ const Type = "application/gzip"
 // A Store stores archives under opaque names.
 type Store interface {
 	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // error of r, or of kind task.ErrUnavailable
-	Exists(ctx context.Context, name string, size int64) (bool, error)
-	Open(ctx context.Context, name string, size int64) io.Reader
+	Exists(ctx context.Context, name string) (bool, error)
+	Open(ctx context.Context, name string) io.Reader
 }
 
 // An Archive is a stored archive.
@@ -39,7 +39,7 @@ type Sender struct {
 
 // Send sends an archive as the response.
 func (s Sender) Send(c *fiber.Ctx, store Store, a Archive) error {
-	stored, err := store.Exists(c.UserContext(), a.Object, a.Size)
+	stored, err := store.Exists(c.UserContext(), a.Object)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s Sender) Send(c *fiber.Ctx, store Store, a Archive) error {
 	slot.Track(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, Type)
 	c.Set(fiber.HeaderETag, `"`+a.Sum+`"`)
-	c.Context().SetBodyStream(&download{slot, conn, store.Open(s.Closing, a.Object, a.Size)}, int(a.Size))
+	c.Context().SetBodyStream(&download{slot, conn, store.Open(s.Closing, a.Object)}, int(a.Size))
 	return nil
 }
 

@@ -131,13 +131,17 @@ func (h *Handler) Put(c *fiber.Ctx) error {
 	if err != nil {
 		return task.Error(task.ErrInvalid, "missing: "+err.Error())
 	}
+	pod := c.Query("pod")
+	if len(pod) > maxUID {
+		return task.Error(task.ErrInvalid, "pod: "+task.Quote(pod)+" is not the UID of a pod")
+	}
 	if err := h.Log.CheckCapacity(); err != nil {
 		return err
 	}
 	if !h.reports.allow(id, rank) {
 		return errTooMany
 	}
-	s := &sending{h, r, rank, missing}
+	s := &sending{h, r, rank, pod, missing}
 	switch c.Query("failed") {
 	case "":
 		return s.receive(c, used)
@@ -148,10 +152,12 @@ func (h *Handler) Put(c *fiber.Ctx) error {
 }
 
 var (
-	errOver      = task.Error(task.ErrConflict, "the task has ended, and its nodes can no longer send outputs")
+	errOver      = task.Error(task.ErrConflict, "the task has ended, or the node has started again, and this pod can no longer send outputs")
 	errTooMany   = task.Error(task.ErrTooMany, "the node has sent its outputs many times; wait before it sends them again")
 	errNotPacked = task.Error(task.ErrInvalid, "the node could not pack its outputs; the last lines of its log say why")
 )
+
+const maxUID = 64 // bytes of the UID of a pod
 
 // Each report of a node appends a fact to the log, which all users share, and a task is not trusted.
 const (
@@ -204,6 +210,7 @@ type sending struct {
 	*Handler
 	task    *task.Record
 	rank    int
+	pod     string // UID, "" if the node does not say it
 	missing []string
 }
 
@@ -269,7 +276,7 @@ func (s *sending) overQuota() error {
 
 // append records a stored archive, and responds.
 func (s *sending) append(c *fiber.Ctx, a outputs.Archive) error {
-	result, err := s.Log.Append(c.UserContext(), task.Command{OutputsStored: &outputs.Stored{ID: s.task.Submit.ID, Rank: s.rank, Archive: a, Quota: s.Quota}})
+	result, err := s.Log.Append(c.UserContext(), task.Command{OutputsStored: &outputs.Stored{ID: s.task.Submit.ID, Rank: s.rank, Pod: s.pod, Archive: a, Quota: s.Quota}})
 	switch {
 	case err != nil:
 		return err
@@ -287,6 +294,6 @@ func (s *sending) fail(ctx context.Context, why error) error {
 		return why
 	}
 	// If the log is unavailable, the log of the node still says why.
-	_, _ = s.Log.Append(ctx, task.Command{OutputsStored: &outputs.Stored{ID: s.task.Submit.ID, Rank: s.rank, Archive: outputs.Archive{Missing: s.missing}, Error: why.Error()}})
+	_, _ = s.Log.Append(ctx, task.Command{OutputsStored: &outputs.Stored{ID: s.task.Submit.ID, Rank: s.rank, Pod: s.pod, Archive: outputs.Archive{Missing: s.missing}, Error: why.Error()}})
 	return why
 }

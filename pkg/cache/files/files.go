@@ -2,8 +2,6 @@
 package files
 
 import (
-	"time"
-
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 )
@@ -58,19 +56,10 @@ func (f Files) OutputRecord(id string) (r *task.Record, used int64, ok bool) {
 	return r, used, r != nil
 }
 
-// Outputs is the index of the stored outputs, for the sweep of their store. Outputs leave the
-// index with their tasks, or when other outputs replace them, so no outputs are idle.
-type Outputs struct{ Files }
-
-// IdleUploads returns a command without uploads.
-func (Outputs) IdleUploads(time.Time, time.Duration, int) task.DeleteUploads {
-	return task.DeleteUploads{}
-}
-
-// UploadObjects returns the names of the stored objects of all outputs.
-func (o Outputs) UploadObjects() map[string]bool {
+// OutputObjects returns the names of the stored objects of the outputs of all tasks.
+func (f Files) OutputObjects() map[string]bool {
 	names := map[string]bool{}
-	o.Read(func(s *state.State) {
+	f.Read(func(s *state.State) {
 		for _, t := range s.Tasks {
 			for _, r := range t.Outputs() {
 				if r.Object != "" {

@@ -64,6 +64,10 @@ func TestUsageOfTasks(t *testing.T) {
 			w.fold(task.Command{Started: &task.Started{ID: "a", Nodes: []task.Node{{Phase: task.Running, StartedAt: new(w.Time)}}}})
 			w.foldLater(99*time.Second, stop("ann", "a"))
 		}, []string{"2025-10-05 ann/g 1: 100 nodes, 200 cores, 800 GPUs, 400 GiB"}},
+		{"an end without nodes", func(w *testState) {
+			w.fold(task.Command{Started: &task.Started{ID: "a", Nodes: []task.Node{{Phase: task.Running, StartedAt: new(w.Time)}}}})
+			w.foldLater(99*time.Second, endedAt("a", task.Failed))
+		}, []string{"2025-10-05 ann/g 1: 100 nodes, 200 cores, 800 GPUs, 400 GiB"}},
 		{"restarts count", func(w *testState) {
 			w.foldLater(time.Hour, restarted("a", task.Attempt{Number: 1, UID: "p", StartedAt: new(noon.Add(time.Minute)), FinishedAt: new(noon.Add(2 * time.Minute))}))
 			w.foldLater(time.Minute, endedAt("a", task.Failed, span(3*time.Minute, 4*time.Minute)))

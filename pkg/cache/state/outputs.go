@@ -1,6 +1,8 @@
 package state
 
 import (
+	"math"
+
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
 )
@@ -14,6 +16,8 @@ func (s *State) outputsStored(f outputs.Stored) (task.Result, []task.Key) {
 		return reject(f.ID, task.RejectedNotFound)
 	case r.Phase.Over() && s.Time.After(r.UpdatedAt.Add(outputs.Grace)):
 		return reject(f.ID, task.RejectedStale)
+	case isEarlierAttempt(r, f):
+		return reject(f.ID, task.RejectedStale)
 	}
 	next := *r
 	next.Outputs = outputs.Put(r.Outputs, f)
@@ -26,6 +30,23 @@ func (s *State) outputsStored(f outputs.Stored) (task.Result, []task.Key) {
 	}
 	s.put(&next)
 	return accept(taskKey(f.ID))
+}
+
+// isEarlierAttempt reports whether the recorded outputs of the node are of a later attempt than these.
+func isEarlierAttempt(r *task.Record, f outputs.Stored) bool {
+	stored := outputs.Of(r.Outputs, f.Rank).Pod
+	if stored == "" || f.Pod == "" {
+		return false
+	}
+	number := func(pod string) int {
+		for _, a := range r.Attempts {
+			if a.Rank == f.Rank && a.UID == pod {
+				return a.Number
+			}
+		}
+		return math.MaxInt // the attempt has not ended
+	}
+	return number(f.Pod) < number(stored)
 }
 
 // OutputBytes returns the size of the stored outputs of all tasks of a user.

@@ -65,3 +65,37 @@ func TestOutputs(t *testing.T) {
 		t.Errorf("after the task left the history: %v", s.outputBytes)
 	}
 }
+
+// The outputs of an earlier attempt, which arrive late, do not replace those of a later attempt.
+func TestOutputsOfAnEarlierAttempt(t *testing.T) {
+	s := newTestState(t)
+	s.fold(withOutputs("ann", "a"))
+	s.fold(applied(taskKey("a"), "u", "v"))
+	from := func(pod string, size int64) task.Command {
+		c := storedOutputs("a", 0, size, 0)
+		c.OutputsStored.Pod = pod
+		return c
+	}
+	attempt := func(number int) task.Command {
+		return restarted("a", failed(0, number))
+	}
+	for _, step := range []struct {
+		what string
+		c    task.Command
+		want task.Rejection
+		size int64
+	}{
+		{"the first attempt", from("pod-0-1", 1), "", 1},
+		{"the first attempt ends", attempt(1), "", 1},
+		{"the first attempt again", from("pod-0-1", 2), "", 2},
+		{"the second attempt", from("pod-0-2", 3), "", 3},
+		{"the first attempt, late", from("pod-0-1", 4), task.RejectedStale, 3},
+		{"the second attempt ends", attempt(2), "", 3},
+		{"the first attempt, very late", from("pod-0-1", 4), task.RejectedStale, 3},
+		{"the third attempt", from("pod-0-3", 5), "", 5},
+	} {
+		if got, _ := s.fold(step.c); got.Rejection != step.want || s.OutputBytes("ann") != step.size {
+			t.Errorf("%s: rejection %q, %d bytes, want %q and %d", step.what, got.Rejection, s.OutputBytes("ann"), step.want, step.size)
+		}
+	}
+}

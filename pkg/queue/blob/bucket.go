@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,6 +27,9 @@ type Bucket struct {
 	transfers  transfers        // nil: no bound on the chunks in flight
 	direct     jetstream.Stream // chunks are requested here first; nil: from the leader only
 	ackTimeout time.Duration    // for the acknowledgement of one message
+
+	tornMu sync.Mutex
+	torn   map[string]tornObject // by NUID, of the last call of RemoveTorn
 }
 
 // OpenBucket finds or creates an object store. An existing object store keeps its settings,
@@ -84,6 +88,9 @@ func (b *Bucket) Info(ctx context.Context, object string) (*jetstream.ObjectInfo
 	return decodeObject(answer)
 }
 
+// barrierObject is the NUID of chunks that belong to no object.
+const barrierObject = "barrier"
+
 // confirm returns nil if NATS cannot have elected another leader of the stream: the leader is
 // in contact with all replicas, or it acknowledges a message.
 func (b *Bucket) confirm(ctx context.Context) error {
@@ -98,7 +105,7 @@ func (b *Bucket) confirm(ctx context.Context) error {
 	if !streams.HasLeader(info) {
 		return streams.ErrUnconfirmed
 	}
-	barrier := nats.NewMsg(b.chunkSubject("barrier")) // a chunk that belongs to no object; the rollup retains only the last one
+	barrier := nats.NewMsg(b.chunkSubject(barrierObject)) // the rollup retains only the last one
 	barrier.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	if _, err = b.js.PublishMsg(ctx, barrier); err != nil {
 		return fmt.Errorf("%w: %w", streams.ErrUnconfirmed, err)

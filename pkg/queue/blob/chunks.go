@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -143,20 +144,23 @@ func (b *Bucket) newObject(about jetstream.ObjectMeta) *jetstream.ObjectInfo {
 	return &jetstream.ObjectInfo{ObjectMeta: about, Bucket: b.name, NUID: rand.Text()}
 }
 
-// sendChunks sends the content as chunks and sets the size and the digest of the object.
+// sendChunks sends the content as chunks and sets the size and the digest of the object. The buffer of
+// a chunk grows as bytes arrive.
 func (b *Bucket) sendChunks(ctx context.Context, info *jetstream.ObjectInfo, content io.Reader) error {
-	sum, chunk := sha256.New(), make([]byte, chunkSize)
+	sum := sha256.New()
+	var chunk bytes.Buffer
 	for {
-		n, err := io.ReadFull(content, chunk)
-		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		chunk.Reset()
+		n, err := io.CopyN(&chunk, content, chunkSize)
+		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return err
 		}
 		if n > 0 {
-			if err := b.sendChunk(ctx, info, chunk[:n]); err != nil {
+			if err := b.sendChunk(ctx, info, chunk.Bytes()); err != nil {
 				return err
 			}
-			_, _ = sum.Write(chunk[:n]) // a hash never returns an error
+			_, _ = sum.Write(chunk.Bytes()) // a hash never returns an error
 		}
 		if last {
 			info.Digest = digest(sum.Sum(nil))
@@ -168,11 +172,16 @@ func (b *Bucket) sendChunks(ctx context.Context, info *jetstream.ObjectInfo, con
 func digest(sum []byte) string { return "SHA-256=" + base64.URLEncoding.EncodeToString(sum) }
 
 func (b *Bucket) sendChunk(ctx context.Context, info *jetstream.ObjectInfo, chunk []byte) error {
+	done, err := b.transfers.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(ctx, b.ackTimeout)
 	defer cancel()
 	info.Size += uint64(len(chunk))
 	info.Chunks++
-	_, err := b.js.Publish(ctx, b.chunkSubject(info.NUID), chunk)
+	_, err = b.js.Publish(ctx, b.chunkSubject(info.NUID), chunk)
 	return err
 }
 
@@ -184,26 +193,6 @@ func (b *Bucket) sendInfo(ctx context.Context, info *jetstream.ObjectInfo) error
 	var err error
 	if meta.Data, err = json.Marshal(info); err == nil {
 		_, err = b.js.PublishMsg(ctx, meta)
-	}
-	return err
-}
-
-// putChunk stores an object of one chunk under an unused name. If putChunk fails, it removes
-// the chunk again, unless NATS cannot be reached.
-func (b *Bucket) putChunk(ctx context.Context, name string, content []byte) error {
-	done, err := b.transfers.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	info := b.newObject(jetstream.ObjectMeta{Name: name})
-	sum := sha256.Sum256(content)
-	info.Digest = digest(sum[:])
-	if err = b.sendChunk(ctx, info, content); err == nil {
-		err = b.sendInfo(ctx, info)
-	}
-	if err != nil {
-		_ = b.purge(context.WithoutCancel(ctx), b.chunkSubject(info.NUID))
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func TestTransfersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	transfers := map[string]func(context.Context) error{
-		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Open(ctx, "ann/a", 3)); return err },
+		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Open(ctx, "ann/a")); return err },
 		"upload": func(ctx context.Context) error {
 			_, err := uploads.Store(ctx, "ann/b", bytes.NewReader(noise(3)))
 			return err

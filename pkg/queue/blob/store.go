@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -91,12 +92,7 @@ func (s *Store) Store(ctx context.Context, name string, about map[string]string,
 }
 
 func (s *Store) put(ctx context.Context, name string, about map[string]string, blob []byte) error {
-	done, err := s.bucket.transfers.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	_, err = s.bucket.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: about}, bytes.NewReader(blob))
+	_, err := s.bucket.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: about}, bytes.NewReader(blob))
 	return err
 }
 
@@ -121,6 +117,9 @@ func (s *Store) evictOldest(ctx context.Context, more uint64) error {
 	goal := limit - min(uint64(evictShare*float64(limit))+more, limit)
 	if info.State.Bytes <= goal {
 		return nil // another goroutine has freed the space
+	}
+	if err := s.bucket.RemoveTorn(ctx, time.Now()); err != nil {
+		return fmt.Errorf("remove incomplete %ss: %w", s.kind.Name, err)
 	}
 	objects, err := s.objects(ctx)
 	if err != nil {

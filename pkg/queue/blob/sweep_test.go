@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -94,15 +95,25 @@ func stored(user, sum, object string) task.Command {
 }
 
 // A fakeUploads is an upload store.
-type fakeUploads map[string]time.Time
+type fakeUploads map[string]bool
 
-func (c fakeUploads) List(context.Context) (map[string]time.Time, error) { return c, nil }
+func (c fakeUploads) List(context.Context) ([]string, error) {
+	return slices.Collect(maps.Keys(c)), nil
+}
 
 func (c fakeUploads) Remove(_ context.Context, names ...string) error {
 	for _, name := range names {
 		delete(c, name)
 	}
 	return nil
+}
+
+func (c fakeUploads) RemoveTorn(context.Context, time.Time) error { return nil }
+
+func newUploadSweeper(store uploadStore, l *fakeLog, retention time.Duration) *sweeper {
+	s := newSweeper(store, l.store.UploadObjects, l, retention)
+	s.expire = func(ctx context.Context, now time.Time) error { return expireIdle(ctx, l.store, l, now, retention) }
+	return s
 }
 
 func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
@@ -117,42 +128,41 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 		task.Command{Admitted: &task.Admitted{IDs: []string{"a"}}},
 	)
 	now := time.Now()
-	l.append(t, stored("ann", strings.Repeat("b", 64), "ann/2"), stored("ann", sum, "ann/3"))
-	store := fakeUploads{"ann/1": now, "ann/2": now, "ann/3": now, "ann/torn": now.Add(-365 * 24 * time.Hour), "ann/slow": now}
-	unknown := map[string]sighting{}
+	l.append(t, stored("ann", strings.Repeat("b", 64), "ann/2"))
+	store := fakeUploads{"ann/1": true, "ann/2": true, "ann/lost": true}
+	sweeper := newUploadSweeper(store, l, retention)
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
 		l.now = func() time.Time { return now }
-		if err := sweepOnce(t.Context(), store, l.store, l, unknown, now, retention); err != nil {
+		if err := sweeper.sweep(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		var left []string
-		for name := range store {
-			left = append(left, name)
-		}
-		if slices.Sort(left); !slices.Equal(left, want) {
+		if left := slices.Sorted(maps.Keys(store)); !slices.Equal(left, want) {
 			t.Errorf("left %q, want %q", left, want)
 		}
 	}
-	sweep(now, "ann/1", "ann/2", "ann/3", "ann/slow", "ann/torn") // the times of the store do not matter
-	store["ann/slow"] = now.Add(time.Hour)                        // another part was stored
-	sweep(now.Add(90*time.Minute), "ann/2", "ann/3", "ann/slow")  // replaced and unknown uploads are old enough
+	sweep(now, "ann/1", "ann/2", "ann/lost")
+	l.append(t, stored("ann", sum, "ann/3"))
+	store["ann/3"], store["ann/new"] = true, true
+	sweep(now.Add(time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new") // ann/3 replaces ann/1
+	sweep(now.Add(50*time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new")
+	sweep(now.Add(62*time.Minute), "ann/2", "ann/3", "ann/new") // no upload of the log for more than an hour
 	if facts := l.facts(); len(facts) != 0 {
 		t.Errorf("facts %q", facts)
 	}
-	sweep(now.Add(5*retention/4), "ann/3", "ann/slow") // a task needs ann/2
+	sweep(now.Add(5*retention/4), "ann/3") // a task needs ann/3
 	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	l.append(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
-	sweep(now.Add(9*retention/4), "ann/3") // ann/2 was used until the end of its task
+	sweep(now.Add(9*retention/4), "ann/3") // ann/3 was used until the end of its task
 	sweep(now.Add(5 * retention))
 	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	l.unknown = true
-	store["ann/late"] = now
-	if err := sweepOnce(t.Context(), store, l.store, l, unknown, now.Add(24*time.Hour), retention); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
+	store["ann/late"] = true
+	if err := sweeper.sweep(t.Context(), now.Add(24*time.Hour)); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
 	}
 }
@@ -166,7 +176,7 @@ type failingUploads struct {
 	err error
 }
 
-func (c *failingUploads) List(ctx context.Context) (map[string]time.Time, error) {
+func (c *failingUploads) List(ctx context.Context) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -179,12 +189,12 @@ func sweepsUploads(t *testing.T) {
 	l := newLog()
 	l.now = time.Now
 	l.append(t, stored("ann", sum, "ann/1"))
-	store := &failingUploads{fakeUploads: fakeUploads{"ann/1": time.Now()}, err: errors.New("away")}
+	store := &failingUploads{fakeUploads: fakeUploads{"ann/1": true}, err: errors.New("away")}
 	var said bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- sweep(ctx, store, l.store, l, 10*time.Second, slog.New(slog.NewTextHandler(&said, nil)))
+		ended <- newUploadSweeper(store, l, 10*time.Second).run(ctx, slog.New(slog.NewTextHandler(&said, nil)))
 	}()
 	time.Sleep(21 * time.Second)
 	synctest.Wait()

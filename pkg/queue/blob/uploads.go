@@ -1,12 +1,12 @@
 package blob
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,17 +16,16 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-// Uploads and outputs are objects in object stores of their own. Each upload is stored in parts of
-// one message, so that an upload or a download holds one part in memory.
+// Uploads and outputs are objects in object stores of their own. An upload or a download holds one
+// chunk in memory.
 const (
 	uploadBucket = "UPLOADS"
 	uploadShare  = 0.1 // largest portion of the disk budget of an embedded store that uploads may take
 	outputBucket = "OUTPUTS"
-	outputShare  = 0.05      // largest portion that outputs may take
-	partSize     = 256 << 10 // bytes of a part; the last part may be shorter
+	outputShare  = 0.05 // largest portion that outputs may take
 
-	partTimeout = time.Minute            // for storing or reading one part
-	partPause   = 250 * time.Millisecond // between attempts to read a part
+	readTimeout = time.Minute            // for reading one chunk
+	readPause   = 250 * time.Millisecond // between attempts to read a chunk
 )
 
 // Uploads stores the files that users upload, or the outputs of tasks.
@@ -66,56 +65,40 @@ func (f *Files) openUploads(ctx context.Context, share float64, limit int64, wan
 }
 
 // Store stores the content of r under an unused name and returns the number of bytes. The
-// error is the error of r, or of kind task.ErrUnavailable if the content cannot be stored;
-// Store then removes the parts again. The buffer of a part grows as bytes arrive.
+// error is the error of r, or of kind task.ErrUnavailable if the content cannot be stored.
 func (u *Uploads) Store(ctx context.Context, name string, r io.Reader) (size int64, err error) {
-	var part bytes.Buffer
-	for n := 0; ; n++ {
-		part.Reset()
-		read, err := io.CopyN(&part, r, partSize)
-		last := errors.Is(err, io.EOF)
-		if last {
-			err = nil
-		}
-		if err == nil && read > 0 {
-			size += read
-			err = u.put(ctx, partName(name, n), part.Bytes())
-		}
-		switch {
-		case err != nil:
-			if size > 0 {
-				_ = u.Remove(ctx, name) // parts that stay after an error are removed by Sweep
-			}
-			return 0, err
-		case last:
-			return size, nil
-		}
-	}
-}
-
-func partName(name string, n int) string { return fmt.Sprintf("%s.%d", name, n) }
-
-func (u *Uploads) put(ctx context.Context, name string, part []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, partTimeout)
-	defer cancel()
-	err := u.bucket.putChunk(ctx, name, part)
+	from := &source{Reader: r}
+	info, err := u.bucket.Put(ctx, jetstream.ObjectMeta{Name: name}, from)
 	switch {
+	case from.err != nil:
+		return 0, from.err
 	case IsFull(err):
-		return u.full
+		return 0, u.full
 	case err != nil:
-		return task.Error(task.ErrUnavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
+		return 0, task.Error(task.ErrUnavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
 	}
-	return nil
+	return int64(info.Size), nil //nolint:gosec // no object has 2^63 bytes
 }
 
-// Exists reports whether an upload of this size is stored completely.
-func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, error) {
+// A source remembers the error of a reader, io.EOF excepted.
+type source struct {
+	io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// Exists reports whether an upload is stored.
+func (u *Uploads) Exists(ctx context.Context, name string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.RequestTimeout)
 	defer cancel()
-	if size == 0 {
-		return true, nil
-	}
-	_, err := u.bucket.Info(ctx, partName(name, parts(size)-1)) // the part that was stored last
+	_, err := u.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return false, nil
 	}
@@ -125,115 +108,95 @@ func (u *Uploads) Exists(ctx context.Context, name string, size int64) (bool, er
 	return true, nil
 }
 
-func parts(size int64) int { return int((size + partSize - 1) / partSize) }
-
-// Open returns a reader of an upload of this size. The reader holds one part in memory. The
-// error is of kind task.ErrNotFound if a part does not exist.
-func (u *Uploads) Open(ctx context.Context, name string, size int64) io.Reader {
-	return &upload{store: u, ctx: ctx, name: name, parts: parts(size)}
+// Open returns a reader of an upload. The error of a read is of kind task.ErrNotFound if the upload
+// does not exist.
+func (u *Uploads) Open(ctx context.Context, name string) io.Reader {
+	return &upload{bucket: u.bucket, ctx: ctx, name: name, sum: sha256.New()}
 }
 
-// An upload reads one stored upload, one part at a time.
+// An upload reads one stored upload.
 type upload struct {
-	store *Uploads
-	ctx   context.Context // for the lifetime of the reader
-	name  string
-	parts int
-	next  int
-	part  bytes.Reader
+	bucket *Bucket
+	ctx    context.Context // for the lifetime of the reader
+	name   string
+	info   *jetstream.ObjectInfo // nil before the first read
+	chunks io.Reader
+	sum    hash.Hash
 }
 
+// Read reads again when NATS does not answer: NATS may elect a leader or become reachable again.
 func (u *upload) Read(p []byte) (int, error) {
-	for u.part.Len() == 0 {
-		if u.next == u.parts {
-			return 0, io.EOF
+	ctx, cancel := context.WithTimeout(u.ctx, readTimeout)
+	defer cancel()
+	for {
+		n, err := u.read(ctx, p)
+		switch {
+		case err == nil, errors.Is(err, io.EOF):
+			return n, err
+		case errors.Is(err, jetstream.ErrObjectNotFound):
+			return 0, task.Error(problem.UploadNotFound, "upload "+u.name+" is no longer stored")
 		}
-		raw, err := u.store.part(u.ctx, partName(u.name, u.next))
+		if !errors.Is(err, jetstream.ErrDigestMismatch) {
+			select {
+			case <-time.After(readPause):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		return 0, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", u.name, err))
+	}
+}
+
+// read reads with a single attempt.
+func (u *upload) read(ctx context.Context, p []byte) (int, error) {
+	if u.info == nil {
+		info, err := u.bucket.Info(ctx, u.name)
 		if err != nil {
 			return 0, err
 		}
-		u.part.Reset(raw)
-		u.next++
+		u.info, u.chunks = info, u.bucket.Reader(u.ctx, info)
 	}
-	return u.part.Read(p)
-}
-
-func (u *Uploads) part(ctx context.Context, name string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, partTimeout)
-	defer cancel()
-	for {
-		raw, err := u.read(ctx, name)
-		switch {
-		case err == nil:
-			return raw, nil
-		case errors.Is(err, jetstream.ErrObjectNotFound):
-			return nil, task.Error(problem.UploadNotFound, "upload "+name+" is no longer stored")
-		case errors.Is(err, jetstream.ErrDigestMismatch):
-			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
-		}
-		select { // NATS may elect a leader or become reachable again
-		case <-time.After(partPause):
-		case <-ctx.Done():
-			return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", name, err))
+	n, err := u.chunks.Read(p)
+	_, _ = u.sum.Write(p[:n]) // a hash never returns an error
+	switch {
+	case errors.Is(err, io.EOF) && u.info.Digest != digest(u.sum.Sum(nil)):
+		return 0, jetstream.ErrDigestMismatch
+	case errors.Is(err, errIncomplete): // perhaps because the upload was removed
+		if _, gone := u.bucket.Info(ctx, u.name); errors.Is(gone, jetstream.ErrObjectNotFound) {
+			return 0, gone
 		}
 	}
+	return n, err
 }
 
-// read returns a part with a single attempt.
-func (u *Uploads) read(ctx context.Context, name string) ([]byte, error) {
-	info, err := u.bucket.Info(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return u.bucket.Bytes(ctx, info)
-}
-
-// List returns when the last part of each upload was stored, including incomplete uploads.
-func (u *Uploads) List(ctx context.Context) (map[string]time.Time, error) {
-	objects, err := u.objects(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]time.Time{}
-	for _, o := range objects {
-		if name := nameOf(o); all[name].Before(o.ModTime) {
-			all[name] = o.ModTime
-		}
-	}
-	return all, nil
-}
-
-// nameOf returns the name of the upload that a part belongs to.
-func nameOf(part *jetstream.ObjectInfo) string {
-	return part.Name[:max(strings.LastIndexByte(part.Name, '.'), 0)]
-}
-
-func (u *Uploads) objects(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
+// List returns the names of all uploads. The list may be out of date.
+func (u *Uploads) List(ctx context.Context) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	objects, err := u.bucket.ListFromAnyReplica(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the uploads: %w", err)
 	}
-	return objects, nil
+	for _, o := range objects {
+		names = append(names, o.Name)
+	}
+	return names, nil
 }
 
-// Remove removes the stored parts of these uploads. Remove returns nil if no part exists.
+// RemoveTorn removes what uploads left that broke off.
+func (u *Uploads) RemoveTorn(ctx context.Context, now time.Time) error {
+	return u.bucket.RemoveTorn(ctx, now)
+}
+
+// Remove removes these uploads. Remove returns nil if they do not exist.
 func (u *Uploads) Remove(ctx context.Context, names ...string) error {
-	gone := map[string]bool{}
 	for _, name := range names {
-		gone[name] = true
-	}
-	objects, err := u.objects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if !gone[nameOf(o)] {
-			continue
+		info, err := u.bucket.Info(ctx, name)
+		if err == nil {
+			err = u.bucket.Remove(ctx, info)
 		}
-		if err := u.bucket.Remove(ctx, o); err != nil {
-			return fmt.Errorf("remove upload %s: %w", o.Name, err)
+		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			return fmt.Errorf("remove upload %s: %w", name, err)
 		}
 	}
 	return nil

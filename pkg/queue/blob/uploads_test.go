@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"testing/iotest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/task"
 )
@@ -24,23 +28,23 @@ func TestUploadsAreStored(t *testing.T) {
 	files := newFiles(t)
 	u := openUploads(t, files)
 	for name, content := range map[string][]byte{
-		"ann/empty": nil, "ann/small": []byte("x"), "ann/part": noise(partSize), "ann/two": noise(partSize + 1), "bob/many": noise(3*partSize - 1),
+		"ann/empty": nil, "ann/small": []byte("x"), "ann/part": noise(chunkSize), "ann/two": noise(chunkSize + 1), "bob/many": noise(3*chunkSize - 1),
 	} {
 		size, err := u.Store(t.Context(), name, iotest.HalfReader(bytes.NewReader(content)))
 		if err != nil || size != int64(len(content)) {
 			t.Fatalf("%s: %d bytes, %v", name, size, err)
 		}
 		again := openUploads(t, files)
-		got, err := io.ReadAll(again.Open(t.Context(), name, size))
+		got, err := io.ReadAll(again.Open(t.Context(), name))
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(content), err)
 		}
-		if ok, err := again.Exists(t.Context(), name, size); !ok || err != nil {
+		if ok, err := again.Exists(t.Context(), name); !ok || err != nil {
 			t.Errorf("%s is stored: %v, %v", name, ok, err)
 		}
 	}
 	all, err := u.List(t.Context())
-	if err != nil || len(all) != 4 || all["bob/many"].IsZero() { // nothing is stored of the empty upload
+	if err != nil || len(all) != 5 || !slices.Contains(all, "bob/many") {
 		t.Errorf("list: %v, %v", all, err)
 	}
 	for range 2 {
@@ -48,29 +52,29 @@ func TestUploadsAreStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if ok, err := u.Exists(t.Context(), "bob/many", 3*partSize-1); ok || err != nil {
+	if ok, err := u.Exists(t.Context(), "bob/many"); ok || err != nil {
 		t.Errorf("what was dropped is stored: %v, %v", ok, err)
 	}
-	if _, err := io.ReadAll(u.Open(t.Context(), "bob/many", 3*partSize-1)); !errors.Is(err, task.ErrNotFound) {
+	if _, err := io.ReadAll(u.Open(t.Context(), "bob/many")); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("what was dropped reads as %v", err)
 	}
-	if all, err := u.List(t.Context()); err != nil || len(all) != 2 {
+	if all, err := u.List(t.Context()); err != nil || len(all) != 3 {
 		t.Errorf("list: %v, %v", all, err)
 	}
 }
 
-// An upload that breaks off leaves no parts behind.
+// An upload that breaks off leaves no chunks behind.
 func TestAnUploadThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
 	u := openUploads(t, files)
 	torn := errors.New("torn")
-	r := io.MultiReader(bytes.NewReader(noise(partSize+100)), iotest.ErrReader(torn))
+	r := io.MultiReader(bytes.NewReader(noise(chunkSize+100)), iotest.ErrReader(torn))
 	if _, err := u.Store(t.Context(), "ann/torn", r); !errors.Is(err, torn) {
 		t.Errorf("%v", err)
 	}
-	if all, err := u.List(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("left: %v, %v", all, err)
+	if left, err := u.bucket.state(t.Context(), ">"); err != nil || left.State.Msgs != 0 {
+		t.Errorf("left: %+v, %v", left.State, err)
 	}
 }
 
@@ -84,14 +88,59 @@ func TestUploadsThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := stream.CachedInfo().Config
-	config.MaxBytes = 3 * partSize
+	config.MaxBytes = 3 * chunkSize
 	if _, err := files.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Store(t.Context(), "ann/large", bytes.NewReader(noise(4*partSize))); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := u.Store(t.Context(), "ann/large", bytes.NewReader(noise(4*chunkSize))); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
-	if _, err := u.Store(t.Context(), "ann/small", bytes.NewReader(noise(2*partSize))); err != nil {
+	if _, err := u.Store(t.Context(), "ann/small", bytes.NewReader(noise(2*chunkSize))); err != nil {
 		t.Errorf("what would fit: %v", err)
+	}
+}
+
+// What a process leaves that dies in the middle of an upload is removed, unless the upload goes on.
+func TestTornUploadsAreRemoved(t *testing.T) {
+	t.Parallel()
+	u := openUploads(t, newFiles(t))
+	b := u.bucket
+	if _, err := u.Store(t.Context(), "ann/whole", bytes.NewReader(noise(10))); err != nil {
+		t.Fatal(err)
+	}
+	torn, slow := b.newObject(jetstream.ObjectMeta{Name: "ann/torn"}), b.newObject(jetstream.ObjectMeta{Name: "ann/slow"})
+	send := func(info *jetstream.ObjectInfo) {
+		t.Helper()
+		if err := b.sendChunk(t.Context(), info, noise(10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(torn)
+	send(slow)
+	now := time.Now()
+	sweep := func(after time.Duration, want ...uint64) {
+		t.Helper()
+		if err := u.RemoveTorn(t.Context(), now.Add(after)); err != nil {
+			t.Fatal(err)
+		}
+		state, err := b.state(t.Context(), b.chunkSubject(">"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := []uint64{state.State.Subjects[b.chunkSubject(torn.NUID)], state.State.Subjects[b.chunkSubject(slow.NUID)]}
+		if !slices.Equal(left, want) {
+			t.Errorf("after %s %d chunks are left, want %d", after, left, want)
+		}
+	}
+	sweep(0, 1, 1)
+	send(slow)
+	sweep(tornGrace, 1, 2)
+	sweep(tornGrace+time.Minute, 0, 2)
+	if err := b.sendInfo(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
+	sweep(3*tornGrace, 0, 2)
+	if ok, err := u.Exists(t.Context(), "ann/whole"); !ok || err != nil {
+		t.Errorf("the whole upload is stored: %v, %v", ok, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -365,6 +366,38 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 		case <-behind.seen:
 		case err = <-ended:
 		}
+	}
+	wantStored(t, remote.Dial(t), shorts(p.made(t)))
+}
+
+// An early pod has events that are a year older than the clock of this process says.
+type early struct{ *cache.Store }
+
+func (e early) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
+	events, next, seq, more, ok = e.Store.Events(cursor, limit)
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Time = events[i].Time.AddDate(-1, 0, 0)
+	}
+	return events, next, seq, more, ok
+}
+
+// The clock of the leader does not decide which events are too old to be stored.
+func TestALeaderWithAWrongClockStoresEvents(t *testing.T) {
+	t.Parallel()
+	remote := natstest.Serve(t)
+	p := newPod(t, remote.Dial(t), queue.Config{})
+	listener := listen(t, remote.Dial(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.events.Publisher(early{p.store}, func() Replayer { return cache.NewReplayer() }).Run(ctx)
+	}()
+	p.put(t, "a")
+	listener.receives(t, shorts(p.made(t)))
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 	wantStored(t, remote.Dial(t), shorts(p.made(t)))
 }

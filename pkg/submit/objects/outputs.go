@@ -24,6 +24,7 @@ const (
 	outputURLEnv   = "K8S_CLI_OUTPUTS_URL"
 	outputTokenEnv = "K8S_CLI_OUTPUTS_TOKEN"
 	outputLimitEnv = "K8S_CLI_OUTPUTS_LIMIT" // bytes
+	outputPodEnv   = "K8S_CLI_OUTPUTS_POD"   // UID of the pod, for the URL
 )
 
 // sendOutputs is the part of the entrypoint that packs and sends the outputs of the node when the
@@ -33,7 +34,7 @@ const (
 //
 // SIGTERM does not interrupt the script: the script may use the rest of the grace period.
 const sendOutputs = `k8s_cli_paths=$` + outputPathsEnv + ` k8s_cli_url=$` + outputURLEnv + ` k8s_cli_token=$` + outputTokenEnv + ` k8s_cli_limit=$` + outputLimitEnv + `
-unset ` + outputPathsEnv + ` ` + outputURLEnv + ` ` + outputTokenEnv + ` ` + outputLimitEnv + `
+unset ` + outputPathsEnv + ` ` + outputURLEnv + ` ` + outputTokenEnv + ` ` + outputLimitEnv + ` ` + outputPodEnv + `
 ` + transferTools + `pack_outputs() {
   if have tar && { have gzip || ! tar --version 2>/dev/null | grep -q GNU; }; then tar -czf - -- "$@"; return; fi
   python3 -c 'import sys, tarfile
@@ -99,23 +100,23 @@ send_outputs() {
     if [ "$packed" != 0 ] && [ $size -le "$k8s_cli_limit" ]; then cat "$dir/why" >&2; fi
     if [ $head_code != 0 ] || [ $size = 0 ] || [ "${packed:-9}" -gt 2 ] && [ $size -le "$k8s_cli_limit" ] || { [ "$packed" = 2 ] && [ $size -le "$k8s_cli_limit" ] && have gzip && ! gzip -t "$dir/archive" 2>/dev/null; }; then
       echo "k8s-cli: cannot pack the outputs; the image needs head, wc, and tar with gzip or python3" >&2
-      query="?failed=pack"
+      query="&failed=pack"
     elif [ $size -gt "$k8s_cli_limit" ]; then
       echo "k8s-cli: the packed outputs are larger than $k8s_cli_limit bytes, the limit of the server; they were not stored" >&2
-      query="?failed=size"
+      query="&failed=size"
     fi
     if [ -n "$query" ]; then
       true >"$dir/archive"
       size=0
     fi
   fi
-  if [ -n "$missing" ] && [ -z "$query" ]; then query="?missing=$missing"; fi
+  if [ -n "$missing" ] && [ -z "$query" ]; then query="&missing=$missing"; fi
   left=` + sendTimeout + ` refused=0 base=1
   while :; do
     true >"$dir/head"
     if put "$k8s_cli_url$query" 2>"$dir/why"; then break; fi
     if ! again 1; then
-      if [ -z "$query" ] || [ "$query" = "?missing=$missing" ]; then echo "k8s-cli: the outputs were not stored: $why" >&2; fi
+      if [ -z "$query" ] || [ "$query" = "&missing=$missing" ]; then echo "k8s-cli: the outputs were not stored: $why" >&2; fi
       break
     fi
   done
@@ -145,7 +146,8 @@ func addOutputs(r *task.Record, rank int, spec *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: outputsVolume, MountPath: outputs.Dir})
 	c.Env = append(c.Env,
 		corev1.EnvVar{Name: outputPathsEnv, Value: escapeDollar(strings.Join(paths, "\n"))},
-		corev1.EnvVar{Name: outputURLEnv, Value: escapeDollar(r.Submit.Files + outputPath(r.Submit.ID, rank))},
+		corev1.EnvVar{Name: outputPodEnv, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
+		corev1.EnvVar{Name: outputURLEnv, Value: escapeDollar(r.Submit.Files+outputPath(r.Submit.ID, rank)) + "?pod=$(" + outputPodEnv + ")"},
 		corev1.EnvVar{Name: outputLimitEnv, Value: strconv.FormatInt(r.Submit.OutputLimit, 10)},
 		corev1.EnvVar{Name: outputTokenEnv, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: OutputKey(rank),

@@ -62,7 +62,7 @@ func senderOf(t *testing.T, path, run, paths string, code func(n int) int) *send
 	}
 	s.Env = []string{
 		"PATH=" + path, "HOME=" + s.home, "http_proxy=http://127.0.0.1:1",
-		outputPathsEnv + "=" + paths, outputURLEnv + "=" + server.URL + "/base/tasks/abc12345/outputs/2", outputTokenEnv + "=secret", outputLimitEnv + "=100000",
+		outputPathsEnv + "=" + paths, outputURLEnv + "=" + server.URL + "/base/tasks/abc12345/outputs/2?pod=p", outputTokenEnv + "=secret", outputLimitEnv + "=100000",
 		"seed=of-the-user", "outputs=of-the-user", "path=of-the-user",
 	}
 	s.Stdout, s.Stderr = &s.out, &s.out
@@ -121,7 +121,7 @@ func TestOutputsAreSent(t *testing.T) {
 				t.Fatalf("exit code %d, %d requests\n%s", got, len(s.requests), s.out.String())
 			}
 			last := s.requests[2]
-			if last.target != "/base/tasks/abc12345/outputs/2?missing=1,4" || last.token != "Bearer secret" {
+			if last.target != "/base/tasks/abc12345/outputs/2?pod=p&missing=1,4" || last.token != "Bearer secret" {
 				t.Errorf("%s with %q", last.target, last.token)
 			}
 			want := map[string]string{"a dir/1": "one\n", strings.TrimPrefix(s.home, "/") + "/two": "two\n", "-dash": "dash\n"}
@@ -153,10 +153,10 @@ func TestOutputsThatAreNotSent(t *testing.T) {
 		targets          []string // queries of the requests
 		says             string
 	}{
-		{"refused", "echo x >x; exit 3", "x", http.StatusForbidden, []string{""}, "were not stored: curl: (22)"},
-		{"too large", "head -c 200000 /dev/urandom >x; exit 3", "x", http.StatusRequestEntityTooLarge, []string{"?failed=size"}, "larger than 100000 bytes"},
-		{"none exist", "exit 3", "x\ny", http.StatusOK, []string{"?missing=0,1"}, ""},
-		{"unreadable", "mkdir x; mkfifo x/fifo; ln -s /none x/link; exit 3", "x", http.StatusOK, []string{""}, ""},
+		{"refused", "echo x >x; exit 3", "x", http.StatusForbidden, []string{"?pod=p"}, "were not stored: curl: (22)"},
+		{"too large", "head -c 200000 /dev/urandom >x; exit 3", "x", http.StatusRequestEntityTooLarge, []string{"?pod=p&failed=size"}, "larger than 100000 bytes"},
+		{"none exist", "exit 3", "x\ny", http.StatusOK, []string{"?pod=p&missing=0,1"}, ""},
+		{"unreadable", "mkdir x; mkfifo x/fifo; ln -s /none x/link; exit 3", "x", http.StatusOK, []string{"?pod=p"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := senderOf(t, path, tt.run, tt.paths, always(tt.code))
@@ -170,7 +170,7 @@ func TestOutputsThatAreNotSent(t *testing.T) {
 			for _, r := range s.requests {
 				_, query, _ := strings.Cut(r.target, "outputs/2")
 				targets = append(targets, query)
-				if strings.HasPrefix(query, "?") && len(r.body) > 0 {
+				if strings.Contains(query, "&") && len(r.body) > 0 {
 					t.Errorf("%s has a body of %d bytes", r.target, len(r.body))
 				}
 			}

@@ -30,6 +30,7 @@ const (
 type Stored struct {
 	ID   string `json:"id"` // of the task
 	Rank int    `json:"rank"`
+	Pod  string `json:"pod,omitempty"` // UID of the pod that sent the outputs
 	Archive
 	Error string `json:"error,omitempty"` // why there is no archive, as a sentence for the user; Archive is empty then
 
@@ -50,7 +51,8 @@ type Archive struct {
 // A Record is the state of the outputs of one node according to the log. If the node started
 // again, the archive is the last one that was stored, and Error is about the last attempt.
 type Record struct {
-	Rank int `json:"rank"`
+	Rank int    `json:"rank"`
+	Pod  string `json:"pod,omitempty"` // UID of the pod that sent the outputs last
 	Archive
 	Error string `json:"error,omitempty"`
 }
@@ -67,7 +69,7 @@ type Output struct {
 // Put returns the records with the fact applied, by rank. Put does not change all.
 func Put(all []Record, f Stored) []Record {
 	at, found := find(all, f.Rank)
-	next := Record{Rank: f.Rank, Archive: f.Archive, Error: f.Error}
+	next := Record{Rank: f.Rank, Pod: f.Pod, Archive: f.Archive, Error: f.Error}
 	if !found {
 		return slices.Insert(slices.Clone(all), at, next)
 	}
