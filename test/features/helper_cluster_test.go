@@ -3,6 +3,7 @@ package features
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -128,7 +129,7 @@ func (c *cluster) limit(t *testing.T, name string) (lift func()) {
 func (c *cluster) limitTo(t *testing.T, name, most string) (lift func()) {
 	t.Helper()
 	const quota = "limit"
-	hard := corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(most)}
+	hard := corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(most), "count/cronjobs.batch": resource.MustParse("0")}
 	quotas := c.CoreV1().ResourceQuotas(c.namespace)
 	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: quota}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
@@ -136,12 +137,12 @@ func (c *cluster) limitTo(t *testing.T, name, most string) (lift func()) {
 	if err != nil {
 		t.Fatalf("create a quota: %v", err)
 	}
-	eventually(t, "the quota holds", func() (string, bool) {
-		q, err := quotas.Get(t.Context(), quota, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("%+v", q.Status), len(q.Status.Hard) > 0
+	probe := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: batchv1.CronJobSpec{Schedule: "@yearly", JobTemplate: batchv1.JobTemplateSpec{
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+	}}}
+	eventually(t, "the API server applies the quota", func() (string, bool) { // its status says only that the controller has seen it
+		_, err := c.BatchV1().CronJobs(c.namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "exceeded quota")
 	})
 	return func() {
 		t.Helper()
