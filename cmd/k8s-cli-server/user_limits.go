@@ -20,6 +20,7 @@ func (c *userConfig) define(f *pflag.FlagSet) {
 	f.IntVar(&c.waiting, "max-waiting-tasks", 0, "maximum number of tasks per user whose Jobs do not exist yet; 0 means no limit")
 	f.Float64Var(&c.rate, "submit-rate", 0, "maximum number of tasks that one user may submit per second to each server pod; 0 means no limit")
 	f.IntVar(&c.burst, "submit-burst", 0, "number of tasks that a user may submit at once, before --submit-rate slows the user down (default: the number of tasks in one second)")
+	c.uploads, c.outputs = 2<<30, 512<<20 // one user fills neither the store of outputs nor the disk of NATS
 	f.Var(&c.uploads, "max-user-uploads", "maximum total size of the uploaded archives of one user; 0 means no limit")
 	f.Var(&c.outputs, "max-user-outputs", "maximum total size of the stored outputs of the tasks of one user; 0 means no limit")
 }
