@@ -45,8 +45,8 @@ var uncovered = map[string]string{
 	"pkg/queue/blob/store.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 
 	"pkg/queue/blob/chunks.go sendChunk": "stores a part of an object that nobody finds before sendInfo; a part that stays is swept",
-	"pkg/queue/blob/chunks.go sendInfo":  "is what the callers of Put and putChunk are: putSnapshot, put of store.go, put of uploads.go",
-	"pkg/queue/blob/uploads.go put":      "lies before AppendUpload; what nobody learns of is swept",
+	"pkg/queue/blob/chunks.go sendInfo":  "is what the callers of Put are: putSnapshot, put of store.go, Store of uploads.go",
+	"pkg/queue/blob/uploads.go Store":    "lies before AppendUpload; what nobody learns of is swept",
 
 	"pkg/queue/snapshots.go putSnapshot": "lies between AppendSnapshotMarker and AppendSnapshotStored; what is half stored has no name, and is swept",
 	"pkg/queue/compaction.go compact":    "comes after AppendSnapshotStored; what it leaves undone, the next one does",
