@@ -189,7 +189,10 @@ func (s *stream) countLast(ctx context.Context, limit int64) int64 {
 		o := s.beginning()
 		o.TailLines = new(limit)
 		last := lineRing{most: int(limit)}
-		_, err := s.readInto(ctx, o, &last)
+		rest, err := s.readInto(ctx, o, &last)
+		if rest != nil && !rest.isMore {
+			last.whole++
+		}
 		if err == nil {
 			return min(int64(last.whole), limit)
 		}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -152,6 +153,26 @@ func (c *cluster) tail(t *testing.T, o task.LogOptions) (string, error) {
 func send(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text)
 	w.(http.Flusher).Flush()
+}
+
+// The last line counts as a line of the tail although it has no newline.
+func TestTheTailOfALogWithoutALastNewline(t *testing.T) {
+	lines := []string{at(1) + "one\n", at(2) + "two\n", at(3) + "thr"}
+	w := serve(t, withPod(task.Completed), nil)
+	w.Tailer = tailerOf(t, withPod(task.Completed), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.URL.Query().Get("tailLines"))
+		if err != nil || n > len(lines) {
+			n = len(lines)
+		}
+		send(w, strings.Join(lines[len(lines)-n:], ""))
+	}))
+	for n, want := range []string{"", "thr\n", "two\nthr\n", "one\ntwo\nthr\n", "one\ntwo\nthr\n"} {
+		for _, follow := range []bool{false, true} {
+			if out, err := w.tail(t, task.LogOptions{Tail: new(int64(n)), Follow: follow}); err != nil || out != want {
+				t.Errorf("%d lines, follow %v: %q, %v, want %q", n, follow, out, err, want)
+			}
+		}
+	}
 }
 
 func TestTheLogOfATaskThatIsOver(t *testing.T) {

@@ -18,7 +18,8 @@ const (
 
 // readTail reads the last lines of the present log. The kubelet counts pieces of long lines
 // as lines, and may begin within a line. readTail therefore requests one line more and
-// ignores the first, and requests more lines if some were pieces.
+// ignores the first, and requests more lines if some were pieces. A rest that is no piece of a line is
+// the last line.
 func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *line, err error) {
 	n := *r.tail
 	r.cursor.SkipPrefix()
@@ -37,8 +38,17 @@ func (r *reader) readTail(ctx context.Context, o corev1.PodLogOptions) (rest *li
 			return nil, err
 		}
 		if last.full() || last.longest < leastPiece || last.bytes == before {
+			for _, l := range last.lines {
+				r.cursor.Advance(l.at, l.sum)
+			}
+			if len(last.lines) == 0 {
+				r.tail = nil // the log is one incomplete line, and later lines are not part of the tail
+			}
+			if rest != nil && !rest.isMore {
+				n--
+			}
 			last.trim(int(n))
-			return rest, r.passTail(last.lines)
+			return rest, r.pass(last.lines)
 		}
 		before = last.bytes
 	}
@@ -62,13 +72,6 @@ func (r *reader) readInto(ctx context.Context, o corev1.PodLogOptions, last *lin
 	}
 	defer body.Close()
 	return scan(body, last.add)
-}
-
-func (r *reader) passTail(lines []line) error {
-	for _, l := range lines {
-		r.cursor.Advance(l.at, l.sum)
-	}
-	return r.pass(lines)
 }
 
 var errTailTooLong = errors.New("the last lines are too long to count")

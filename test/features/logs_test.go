@@ -140,3 +140,20 @@ func (c *cluster) openLogs(t *testing.T, pod string) (n int) {
 	}
 	return n
 }
+
+// The log has what a script writes through a process substitution, although the script ends first, and a
+// daemon that reads from a pipe does not hold up the end.
+func TestOutputThroughPipesIsInTheLog(t *testing.T) {
+	t.Parallel()
+	ann := newUser(t)
+	tee := ann.submit(t, "run: |\n  exec > >(tee -a /tmp/log) 2>&1\n  for i in $(seq 500); do echo row $i; done\n  echo last\n")
+	slow := ann.submit(t, "resources: {cpus: 0.1}\nrun: |\n  exec > >(while IFS= read -r line; do echo \"$(date +%s) $line\"; done)\n  for i in $(seq 60); do echo row $i; done\n  echo last\n")
+	daemon := ann.submit(t, "run: |\n  (sleep 600 | cat) &\n  echo last\n")
+	for id, lines := range map[string]int{tee: 501, slow: 61, daemon: 1} {
+		ann.await(t, id, task.Completed)
+		text := string(ann.get(t, ann.name, "/tasks/"+id+"/logs").body)
+		if got := strings.Count(text, "\n"); got != lines || !strings.HasSuffix(text, "last\n") {
+			t.Errorf("task %s: %d lines, want %d; the log ends with %.40q", id, got, lines, text[max(len(text)-40, 0):])
+		}
+	}
+}
