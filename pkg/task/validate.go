@@ -158,8 +158,15 @@ func CheckPriorityClass(name string) error {
 // Kubernetes.
 func IsSubdomain(s string) bool { return len(s) <= maxSubdomain && subdomainForm.MatchString(s) }
 
-// CheckVariable returns an error if name is not a valid name of an environment variable.
+// ReservedVariables is the beginning of the names of variables that the entrypoint of a container uses
+// while the scripts of the task run.
+const ReservedVariables = "k8s_cli_"
+
+// CheckVariable returns an error if name is not a valid name of an environment variable of a task.
 func CheckVariable(name string) error {
+	if strings.HasPrefix(name, ReservedVariables) || strings.HasPrefix(name, "K8S_CLI_OUTPUTS") || name == "K8S_CLI_VARIABLES" {
+		return fmt.Errorf("variable %s is reserved for k8s-cli; choose another name", Quote(name))
+	}
 	if !isVariable(name) {
 		return fmt.Errorf("%s is not a valid variable name; use letters, digits and _, and do not begin with a digit", Quote(name))
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +49,8 @@ func containerOf(t *testing.T, path, setup, run, workdir string, args ...string)
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", start, strings.ReplaceAll(entrypoint(args, false), task.ScriptDir, dir), workdir)
+	r := &task.Record{Submit: task.Submit{Task: task.Spec{Setup: setup, Run: run, Workdir: workdir}}}
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", startIn(path), strings.ReplaceAll(entrypoint(r, args), task.ScriptDir, dir), workdir)
 	c.Args = append(c.Args, args...)
 	c.Dir = t.TempDir()
 	home := filepath.Join(c.Dir, "home")
@@ -57,6 +59,16 @@ func containerOf(t *testing.T, path, setup, run, workdir string, args ...string)
 	}
 	c.Env = []string{"PATH=" + path, "HOME=" + home}
 	return c
+}
+
+// startIn returns the command start for an image that has bash only if its search path has it.
+func startIn(path string) string {
+	for dir := range strings.SplitSeq(path, ":") {
+		if _, err := os.Stat(filepath.Join(dir, "bash")); err == nil {
+			return start
+		}
+	}
+	return strings.ReplaceAll(start, "/bin/bash", "/none/bash")
 }
 
 func code(t *testing.T, err error) int {
@@ -227,23 +239,28 @@ func TestAScriptMayBeInterrupted(t *testing.T) {
 // Nearly every Job and pod contains the entrypoint of a task with one node and without files.
 func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
 	for _, tt := range []struct {
-		args          []string
-		places, peers bool
+		spec  task.Spec
+		args  []string
+		parts []string
 	}{
-		{nil, false, false},
-		{[]string{"2", "train-a"}, false, true},
-		{[]string{"1", "", "sum", "/a"}, true, false},
-		{[]string{"2", "train-a", "sum", "/a"}, true, true},
+		{task.Spec{Workdir: "/src"}, nil, nil},
+		{task.Spec{}, nil, []string{home}},
+		{task.Spec{Workdir: "/src", Run: "sudo apt-get"}, nil, []string{sudo}},
+		{task.Spec{Workdir: "/src", NumNodes: 2}, []string{"2", "train-a"}, []string{peers}},
+		{task.Spec{Workdir: "/src"}, []string{"1", "", "sum", "/a"}, []string{copyFiles}},
+		{task.Spec{Workdir: "~/src", NumNodes: 2}, []string{"2", "train-a", "sum", "/a"}, []string{home, copyFiles, peers}},
 	} {
-		text := entrypoint(tt.args, false)
-		if strings.Contains(text, copyFiles) != tt.places || strings.Contains(text, peers) != tt.peers {
-			t.Errorf("%q: %s", tt.args, text)
+		text := entrypoint(&task.Record{Submit: task.Submit{Task: tt.spec}}, tt.args)
+		for _, part := range []string{home, sudo, copyFiles, peers} {
+			if strings.Contains(text, part) != slices.Contains(tt.parts, part) {
+				t.Errorf("%+v: %s", tt.spec, text)
+			}
 		}
 		if strings.Contains(text, " #") || strings.Contains(text, "\n#") {
-			t.Errorf("%q: a comment stands in every pod", tt.args)
+			t.Errorf("%+v: a comment stands in every pod", tt.spec)
 		}
 	}
-	if n := len(entrypoint(nil, false)); n > 1400 {
+	if n := len(entrypoint(&task.Record{}, nil)); n > 3200 {
 		t.Errorf("%d bytes for a plain task", n)
 	}
 }

@@ -40,6 +40,10 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 			}}})
 		}
 	}
+	if set := slices.Sorted(maps.Keys(mergeMaps(t.Envs, t.Secrets))); len(set) > 0 {
+		set = slices.DeleteFunc(set, func(name string) bool { return slices.Contains(own, name) })
+		env = append(env, corev1.EnvVar{Name: variablesEnv, Value: strings.Join(set, " ")})
+	}
 	values := entrypointEnv(r, rank)
 	for _, name := range own {
 		v := corev1.EnvVar{Name: name, Value: escapeDollar(values[name])}

@@ -137,37 +137,31 @@ rm -f "$dir/archive" "$dir/head" "$dir/why"
 `
 
 // copyFiles is the part of the entrypoint that copies the unpacked files to their targets: $4
-// is the first archive, $5 its target, and so on. A user that the image does not know has no
-// home directory, or root's, and gets one.
-const copyFiles = `place() {
+// is the first archive, $5 its target, and so on. A directory that the image has keeps its mode.
+const copyFiles = `k8s_cli_place() {
   shift 3
   while [ $# -gt 0 ]; do
-    from=` + task.FilesDir + `/$1
-    to=$2
-    case $2 in "~/"*)
-      if ! [ -w "${HOME:-/}" ]; then
-        export HOME=` + task.FilesDir + `/home
-        mkdir -p "$HOME"
-      fi
-      to=${HOME:-/}/${2#"~/"}
-    esac
-    if ! [ -f "$from/` + task.SingleFile + `" ]; then
-      mkdir -p "$to" && (umask 0; cp -RPf "$from/." "$to")
-    elif [ -d "$to" ]; then
+    k8s_cli_from=` + task.FilesDir + `/$1
+    case $2 in "~/"*) k8s_cli_to=${HOME:-/}/${2#"~/"} ;; *) k8s_cli_to=$2 ;; esac
+    if ! [ -f "$k8s_cli_from/` + task.SingleFile + `" ]; then
+      k8s_cli_mode=$(command -p stat -c %a "$k8s_cli_to" 2>/dev/null)
+      command -p mkdir -p "$k8s_cli_to" && (umask 0; command -p cp -RPpf "$k8s_cli_from/." "$k8s_cli_to") &&
+        { [ -z "$k8s_cli_mode" ] || command -p chmod "$k8s_cli_mode" "$k8s_cli_to"; }
+    elif [ -d "$k8s_cli_to" ]; then
       echo "it is a directory" >&2
       false
     else
-      mkdir -p "${to%/*}/" && (umask 0; cp -f "$from/` + task.SingleFile + `" "$to")
+      command -p mkdir -p "${k8s_cli_to%/*}/" && (umask 0; command -p cp -pf "$k8s_cli_from/` + task.SingleFile + `" "$k8s_cli_to")
     fi || {
-      why="cannot put the task's files at $2 ($to in the container); check that the container's user may write there"
-      echo "k8s-cli: $why" >&2
-      { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
+      k8s_cli_why="cannot put the task's files at $2 ($k8s_cli_to in the container); check that the container's user may write there"
+      echo "k8s-cli: $k8s_cli_why" >&2
+      { echo "k8s-cli: $k8s_cli_why" >/dev/termination-log; } 2>/dev/null
       exit 1
     }
     shift 2
   done
 }
-place "$@"
+k8s_cli_place "$@"
 `
 
 // fileArgs returns the arguments of the entrypoint that name archives and targets.

@@ -77,7 +77,7 @@ func fetched(t *testing.T, path string, handler http.HandlerFunc, sums ...string
 	t.Cleanup(server.Close)
 	dir = t.TempDir()
 	script := strings.NewReplacer(task.FilesDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'", "/dev/termination-log", filepath.Join(dir, "last-word")).Replace(fetchFiles)
-	c := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", start, script, server.URL + "/base", "abc12345"}, sums...)...)
+	c := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", startIn(path), script, server.URL + "/base", "abc12345"}, sums...)...)
 	c.Env = []string{"PATH=" + path, "FILES_TOKEN=secret", "http_proxy=http://127.0.0.1:1", "HOSTNAME=" + os.Getenv("HOSTNAME")}
 	var errOut bytes.Buffer
 	c.Stderr = &errOut
@@ -262,7 +262,7 @@ func TestFilesOfAUserWithoutAHome(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(files, "tree", "f"), []byte("f\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.Env = append(c.Env, "HOME=/no/such/directory")
+	c.Env = append(c.Env, "HOME=/proc/none")
 	out, err := c.Output()
 	home := files + "/home"
 	if want := home + "/sky_workdir\n" + home + "\nf\n" + home + "/sky_workdir\n"; err != nil || string(out) != want {

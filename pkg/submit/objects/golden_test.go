@@ -94,7 +94,7 @@ func jobs(t *testing.T, g given) []string {
 	var all []string
 	for _, job := range Jobs(g.record(), "default") {
 		c := job.Spec.Template.Spec.Containers[0]
-		short(t, c.Command, entrypoint(c.Args[1:], len(g.Task.Outputs) > 0, groupParts(g.record())...), "(entrypoint)")
+		short(t, c.Command, entrypoint(g.record(), c.Args[1:]), "(entrypoint)")
 		for _, c := range job.Spec.Template.Spec.InitContainers {
 			short(t, c.Command, fetchFiles, "(fetcher)")
 		}

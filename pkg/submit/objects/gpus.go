@@ -18,8 +18,8 @@ const (
 )
 
 // addSharedMemory mounts an emptyDir in memory at /dev/shm, through which processes exchange
-// data. The default of 64 MB is too little for them. Shared memory counts towards the memory
-// of the task.
+// data: 64 MB, the default of container runtimes, is too little for them. Shared memory counts
+// towards the memory of the task, which Kubernetes also makes the size of the emptyDir.
 func addSharedMemory(s *corev1.PodSpec) {
 	c := &s.Containers[0]
 	if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == sharedDir }) {

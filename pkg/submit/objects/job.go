@@ -119,7 +119,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 			Containers: []corev1.Container{{
 				Name:            container,
 				Image:           r.Submit.Image,
-				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(args, len(t.Outputs) > 0, groupParts(r)...))},
+				Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(entrypoint(r, args))},
 				Args:            append([]string{escapeDollar(t.Workdir)}, args...),
 				Ports:           containerPorts(chosen),
 				Env:             environment(r, rank),
@@ -136,9 +136,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	}
 	addFiles(r, &p.Spec)
 	addOutputs(r, rank, &p.Spec)
-	if _, _, count := placement.GPUs(chosen); count > 0 {
-		addSharedMemory(&p.Spec)
-	}
+	addSharedMemory(&p.Spec)
 	p = mergePod(p, t.Config.Kubernetes.PodConfig)
 	p.Spec.Tolerations = append(p.Spec.Tolerations, placement.Tolerations(chosen)...)
 	if selector := placement.NodeSelector(chosen); selector != nil {

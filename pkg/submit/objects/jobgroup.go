@@ -20,41 +20,33 @@ const (
 // for the file before a script begins, and then follows its changes: a node that starts again has
 // another address. If the user of the container may not write /etc/hosts, the part says where the
 // addresses are.
-const groupHosts = `left=` + peersTimeout + `
+const groupHosts = `k8s_cli_left=` + peersTimeout + `
 while ! [ -s ` + task.ScriptDir + `/` + groupHostsFile + ` ]; do
-  if [ $left -le 0 ]; then
-    why="gave up waiting: after ` + peersTimeout + ` s, some nodes of the job group have no address; the status of its tasks says what they wait for"
-    echo "k8s-cli: $why" >&2
-    { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
+  if [ $k8s_cli_left -le 0 ]; then
+    k8s_cli_why="gave up waiting: after ` + peersTimeout + ` s, some nodes of the job group have no address; the status of its tasks says what they wait for"
+    echo "k8s-cli: $k8s_cli_why" >&2
+    { echo "k8s-cli: $k8s_cli_why" >/dev/termination-log; } 2>/dev/null
     exit 1
   fi
-  if [ -n "$ending" ]; then exit 143; fi
-  sleep 1
-  left=$((left - 1))
+  if [ -n "$k8s_cli_ending" ]; then exit 143; fi
+  k8s_cli_pause 1
+  k8s_cli_left=$((k8s_cli_left - 1))
 done
-own=$(cat ` + hostsFile + `)
-write() {
-  last=$(cat ` + task.ScriptDir + `/` + groupHostsFile + `)
-  printf '%s\n%s\n' "$own" "$last" >` + hostsFile + `
+k8s_cli_own=$(cat ` + hostsFile + `)
+k8s_cli_write() {
+  k8s_cli_last=$(cat ` + task.ScriptDir + `/` + groupHostsFile + `)
+  printf '%s\n%s\n' "$k8s_cli_own" "$k8s_cli_last" >` + hostsFile + `
 }
 if [ -w ` + hostsFile + ` ]; then
-  write
+  k8s_cli_write
   while kill -0 $$; do
-    sleep ` + hostsInterval + `
-    if [ "$last" != "$(cat ` + task.ScriptDir + `/` + groupHostsFile + `)" ]; then write; fi
+    k8s_cli_pause ` + hostsInterval + `
+    if [ "$k8s_cli_last" != "$(cat ` + task.ScriptDir + `/` + groupHostsFile + `)" ]; then k8s_cli_write; fi
   done >/dev/null 2>&1 </dev/null &
 else
   echo "k8s-cli: the user of this container may not write ` + hostsFile + `, so the names of the job group do not resolve; their addresses are in ` + task.ScriptDir + `/` + groupHostsFile + `" >&2
 fi
 `
-
-// groupParts returns the part of the entrypoint for the job group of a task.
-func groupParts(r *task.Record) []string {
-	if r.Submit.JobGroup == nil {
-		return nil
-	}
-	return []string{groupHosts}
-}
 
 // groupFile makes the names and addresses of a job group a file beside the scripts, as soon as the
 // annotation of the pod has them.

@@ -27,8 +27,9 @@ func memberOf(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir strin
 		}
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
-		"left="+peersTimeout, "left=3", "sleep 1", "sleep 0", "sleep "+hostsInterval, "sleep 0.05").Replace(entrypoint(nil, false, groupHosts))
-	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "")
+		"left="+peersTimeout, "left=3", "k8s_cli_pause 1", "k8s_cli_pause 0", "k8s_cli_pause "+hostsInterval, "k8s_cli_pause 0.05").
+		Replace(entrypoint(&task.Record{Submit: task.Submit{JobGroup: &task.JobGroup{}}}, nil))
+	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", startIn(path), text, "")
 	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir(), "DIR=" + dir}
 	return c, dir
 }

@@ -53,8 +53,9 @@ func senderOf(t *testing.T, path, run, paths string, code func(n int) int) *send
 	if err := os.WriteFile(filepath.Join(dir, "run"), []byte(run), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := strings.NewReplacer(outputs.Dir, dir, task.ScriptDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'").Replace(entrypoint(nil, true))
-	s.Cmd = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, script, "")
+	script := strings.NewReplacer(outputs.Dir, dir, task.ScriptDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'").
+		Replace(entrypoint(&task.Record{Submit: task.Submit{Task: task.Spec{Outputs: []string{"x"}, Workdir: "."}}}, nil))
+	s.Cmd = exec.CommandContext(t.Context(), "/bin/sh", "-c", startIn(path), script, ".")
 	s.Dir = t.TempDir()
 	s.home = filepath.Join(s.Dir, "home")
 	if err := os.Mkdir(s.home, 0o700); err != nil {

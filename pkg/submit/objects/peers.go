@@ -23,40 +23,40 @@ const (
 //
 // A task that receives SIGTERM while it waits ends. The reason of a failure is in the log of
 // the node, and through /dev/termination-log in the status of the task.
-const peers = `pause() {
-  if [ -n "$ending" ]; then exit 143; fi
-  sleep 1
-  left=$((left - 1))
+const peers = `k8s_cli_wait() {
+  if [ -n "$k8s_cli_ending" ]; then exit 143; fi
+  k8s_cli_pause 1
+  k8s_cli_left=$((k8s_cli_left - 1))
 }
-known() {
+k8s_cli_known() {
   if command -v getent >/dev/null; then getent hosts "$1" >/dev/null; return; fi
   if ! command -v nslookup >/dev/null; then return 0; fi
   case $(nslookup "$1" 2>/dev/null) in *Name:*) return 0 ;; esac
   return 1
 }
-left=` + peersTimeout + `
+k8s_cli_left=` + peersTimeout + `
 while ! [ -s ` + task.ScriptDir + `/` + peersFile + ` ]; do
-  if [ $left -le 0 ]; then
-    why="gave up waiting: after ` + peersTimeout + ` s, some of the $2 nodes have no address; the status of the task says what they wait for"
-    echo "k8s-cli: $why" >&2
-    { echo "k8s-cli: $why" >/dev/termination-log; } 2>/dev/null
+  if [ $k8s_cli_left -le 0 ]; then
+    k8s_cli_why="gave up waiting: after ` + peersTimeout + ` s, some of the $2 nodes have no address; the status of the task says what they wait for"
+    echo "k8s-cli: $k8s_cli_why" >&2
+    { echo "k8s-cli: $k8s_cli_why" >/dev/termination-log; } 2>/dev/null
     exit 1
   fi
-  pause
+  k8s_cli_wait
 done
 SKYPILOT_NODE_IPS=$(cat ` + task.ScriptDir + `/` + peersFile + `) || exit
 SKYPILOT_SETUP_NODE_IPS=$SKYPILOT_NODE_IPS
 export SKYPILOT_NODE_IPS SKYPILOT_SETUP_NODE_IPS
-domain=$3
-while read -r _ name _; do case $name in node-*".$3."*) domain=${name#*.} ;; esac; done <` + hostsFile + `
-left=` + nameTimeout + `
-until known "node-$NODE_RANK.$domain" || [ $left -le 0 ]; do pause; done
-if [ $left -le 0 ]; then
+k8s_cli_domain=$3
+while read -r k8s_cli_ip k8s_cli_name k8s_cli_rest; do case $k8s_cli_name in node-*".$3."*) k8s_cli_domain=${k8s_cli_name#*.} ;; esac; done <` + hostsFile + `
+k8s_cli_left=` + nameTimeout + `
+until k8s_cli_known "node-$NODE_RANK.$k8s_cli_domain" || [ $k8s_cli_left -le 0 ]; do k8s_cli_wait; done
+if [ $k8s_cli_left -le 0 ]; then
   echo "k8s-cli: the cluster's DNS does not resolve node-$NODE_RANK.$3; the addresses of all nodes are in SKYPILOT_NODE_IPS" >&2
 else
-  left=` + namesTimeout + ` rank=0
-  while [ $rank -lt "$2" ] && [ $left -gt 0 ]; do
-    if known "node-$rank.$domain"; then rank=$((rank + 1)); else pause; fi
+  k8s_cli_left=` + namesTimeout + ` k8s_cli_rank=0
+  while [ $k8s_cli_rank -lt "$2" ] && [ $k8s_cli_left -gt 0 ]; do
+    if k8s_cli_known "node-$k8s_cli_rank.$k8s_cli_domain"; then k8s_cli_rank=$((k8s_cli_rank + 1)); else k8s_cli_wait; fi
   done
 fi
 `

@@ -25,8 +25,9 @@ func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 		}
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
-		"left="+peersTimeout, "left=3", "left="+nameTimeout, "left=3", "left="+namesTimeout, "left=2", "sleep 1", "sleep 0").Replace(entrypoint([]string{"3", "train-a"}, false))
-	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", start, text, "", "3", "train-a")
+		"left="+peersTimeout, "left=3", "left="+nameTimeout, "left=3", "left="+namesTimeout, "left=2", "k8s_cli_pause 1", "k8s_cli_pause 0").
+		Replace(entrypoint(&task.Record{Submit: task.Submit{Task: task.Spec{NumNodes: 3}}}, []string{"3", "train-a"}))
+	c = exec.CommandContext(t.Context(), "/bin/sh", "-c", startIn(path), text, "", "3", "train-a")
 	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + path, "HOME=" + t.TempDir(), "NODE_RANK=1"}
 	return c, dir
 }
@@ -95,7 +96,7 @@ func TestNodeWithoutPeerAddressesGivesUp(t *testing.T) {
 func TestANodeThatWaitsMayBeStopped(t *testing.T) {
 	for shell, path := range shells(t) {
 		c, _ := node(t, path, "", "echo run")
-		c.Args[3] = strings.Replace(c.Args[3], "sleep 0\n", "kill -TERM $$\n", 1)
+		c.Args[3] = strings.Replace(c.Args[3], "k8s_cli_pause 0\n", "kill -TERM $$\n", 1)
 		if out, err := c.Output(); code(t, err) != 143 || len(out) > 0 {
 			t.Errorf("%s: %q, %v", shell, out, err)
 		}
