@@ -24,6 +24,7 @@ type Overrides struct {
 
 	// Resources of every alternative; empty keeps the values of the file, None removes them.
 	CPUs, Memory, Accelerators, ImageID string
+	UseSpot                             *bool // nil keeps the values of the file
 }
 
 // Override replaces the values of a task. Override changes neither maps nor lists that the task
@@ -53,7 +54,7 @@ func withChanges(values, changes map[string]string) map[string]string {
 // applyResources replaces values of every alternative. Alternatives that become equal are
 // one alternative.
 func (o Overrides) applyResources(r *task.Resources) {
-	if o.CPUs+o.Memory+o.Accelerators+o.ImageID == "" {
+	if o.CPUs+o.Memory+o.Accelerators+o.ImageID == "" && o.UseSpot == nil {
 		return
 	}
 	all := slices.Clone(r.Alternatives())
@@ -63,6 +64,9 @@ func (o Overrides) applyResources(r *task.Resources) {
 		override(&one.Memory, o.Memory)
 		override(&one.Accelerators, o.Accelerators)
 		override(&one.ImageID, o.ImageID)
+		if o.UseSpot != nil {
+			one.UseSpot = *o.UseSpot
+		}
 		if !slices.ContainsFunc(different, func(other task.Resources) bool { return reflect.DeepEqual(one, other) }) {
 			different = append(different, one)
 		}

@@ -28,6 +28,7 @@ func TestTextsStayAsWritten(t *testing.T) {
 		{"a script with dollars", "run: |\n  echo $$ $(X) ${Y}\n", task.Spec{Run: "echo $$ $(X) ${Y}\n"}},
 		{"a folded script", "run: >-\n  a\n  b\n", task.Spec{Run: "a b"}},
 		{"a number of nodes as text", `{run: x, num_nodes: "2"}`, task.Spec{Run: "x", NumNodes: 2}},
+		{"whole numbers in the forms of YAML 1.1", `{run: x, num_nodes: +0_1, resources: {job_recovery: {strategy: FAILOVER, max_restarts_on_errors: 010, recover_on_exit_codes: [0b11, 0x1_0, 1_0_0, 1:30]}}}`, task.Spec{Run: "x", NumNodes: 1, Resources: task.Resources{JobRecovery: task.Recovery{Strategy: "FAILOVER", Restarts: 8, ExitCodes: []int{3, 16, 90, 100}}}}},
 		{"a number of nodes with a point", `{run: x, num_nodes: 2.0}`, task.Spec{Run: "x", NumNodes: 2}},
 		{"a number of nodes with an exponent", `{run: x, num_nodes: 1e1}`, task.Spec{Run: "x", NumNodes: 10}},
 		{"the GPUs of a mapping", `{run: x, resources: {accelerators: {"2": null}}}`, task.Spec{Run: "x", Resources: task.Resources{Accelerators: "2"}}},
@@ -92,6 +93,7 @@ func TestRefusals(t *testing.T) {
 		{"a key that stands there twice", "run: x\nname: a\nrun: y", invalid, "run: duplicate key, first in line 1 (line 3)"},
 		{"twice in two spellings", "run: x\nenvs:\n  1: a\n  '1': b", invalid, "envs.1: duplicate key, first in line 3 (line 4)"},
 
+		{"a tab", "name: x\nrun: |\n  echo\n\tbad: tab\n", broken, "the task file is not valid YAML: a tab stands where YAML wants spaces; indent with spaces (line 4)"},
 		{"an unknown field", "run: x\nzzz: 1", invalid, "zzz: unknown field (line 2)"},
 		{"a field of nobody that holds nothing", "run: x\nzzz:", invalid, "zzz: unknown field (line 2)"},
 		{"a singular", "run: x\nresources: {cpu: 1}", invalid, "resources.cpu: unknown field, did you mean cpus? (line 2)"},

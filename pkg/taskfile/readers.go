@@ -145,10 +145,46 @@ func integer(to *int, low, high int) reader {
 	}
 }
 
+// The notations of whole numbers in YAML 1.1, which SkyPilot reads: 1_000, 0x10, 0b11, 010 and 1:30
+// (https://yaml.org/type/int.html), and 0o7 of YAML 1.2.
+var (
+	basedForm       = regexp.MustCompile(`^[-+]?0(?:b[01_]+|x[0-9a-fA-F_]+|o?[0-7_]+)$`)
+	underscoreForm  = regexp.MustCompile(`^[-+]?[1-9][0-9_]*$`)
+	sexagesimalForm = regexp.MustCompile(`^[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+$`)
+)
+
+// decimal returns a whole number in decimal notation, and other texts unchanged.
+func decimal(s string) string {
+	plain := strings.TrimPrefix(strings.ReplaceAll(s, "_", ""), "+")
+	switch {
+	case basedForm.MatchString(s):
+		if n, err := strconv.ParseInt(plain, 0, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	case underscoreForm.MatchString(s):
+		return plain
+	case sexagesimalForm.MatchString(s):
+		sum, sign := 0, 1
+		if rest, negative := strings.CutPrefix(plain, "-"); negative {
+			plain, sign = rest, -1
+		}
+		for part := range strings.SplitSeq(plain, ":") {
+			n, err := strconv.Atoi(part)
+			if err != nil || sum > math.MaxInt32 {
+				return s
+			}
+			sum = 60*sum + n
+		}
+		return strconv.Itoa(sign * sum)
+	}
+	return s
+}
+
 var numberForm = regexp.MustCompile(`^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
 
-// wholeNumber parses a whole number in any notation: 2, 2.0 or 2e0.
+// wholeNumber parses a whole number in any notation: 2, 2.0 or 2e0, and those of YAML 1.1.
 func wholeNumber(s string, low, high int) (int, bool) {
+	s = decimal(s)
 	if n, err := strconv.Atoi(s); err == nil && s[0] != '+' {
 		return n, n >= low && n <= high
 	}

@@ -201,7 +201,7 @@ var gigabytesForm = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(?:([kmg
 // gigabytes stores a size as a number of GB, rounded up: 256, 256GB, 1TB.
 func gigabytes(to *int) reader {
 	return func(w *decoder, n *node) error {
-		m := gigabytesForm.FindStringSubmatch(strings.ToLower(n.text))
+		m := gigabytesForm.FindStringSubmatch(strings.ToLower(decimal(n.text)))
 		if n.kind != scalar || m == nil {
 			return w.wrong("%s is not a size, for example 256 (GB), 256GB or 1TB", n.quoted())
 		}

@@ -4,7 +4,6 @@
 package taskfile
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"k8s-cli/pkg/task"
 	groups "k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/jobgroup"
+	"k8s-cli/pkg/taskfile/documents"
 )
 
 // MaxSize is the largest size of the text of a task or a volume, in bytes.
@@ -232,10 +232,10 @@ func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 	if len(data) > MaxSize {
 		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", w.what, len(data), MaxSize))
 	}
-	if !utf8.Valid(data) {
+	if data = documents.Text(data); !utf8.Valid(data) {
 		return unreadable("the text is not valid UTF-8")
 	}
-	root, err := decode(bytes.TrimPrefix(data, []byte("\uFEFF")))
+	root, err := decode(data)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func fromYAML(data []byte) (*node, error) {
 	if tagDirective.Match(data) {
 		return nil, task.Error(task.ErrInvalid, "the YAML directive %TAG is not supported")
 	}
-	docs, err := documents(data)
+	docs, err := firstDocuments(data)
 	switch {
 	case err != nil:
 		return nil, err
@@ -87,9 +87,9 @@ func marksOutside(data []byte) (n int) {
 
 var tagDirective = regexp.MustCompile(`(?m)^%TAG`)
 
-// documents returns the first two non-empty documents. Empty documents come from
+// firstDocuments returns the first two non-empty documents. Empty documents come from
 // superfluous --- lines.
-func documents(data []byte) (docs []*yaml.Node, err error) {
+func firstDocuments(data []byte) (docs []*yaml.Node, err error) {
 	defer func() {
 		if recover() != nil { // the library panics on some invalid texts
 			err = unreadable("the task file is not valid YAML")
@@ -106,7 +106,7 @@ func documents(data []byte) (docs []*yaml.Node, err error) {
 			break
 		}
 		if err != nil {
-			return nil, notYAML(err)
+			return nil, notYAML(err, data)
 		}
 		if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 && doc.Content[0].ShortTag() != "!!null" {
 			docs = append(docs, doc)
@@ -129,17 +129,28 @@ func feature(first *yaml.Node) string {
 }
 
 var (
+	tabIndent   = regexp.MustCompile(`^ *\t`)
 	yamlError   = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)`)
 	parserError = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
 )
 
-// notYAML moves the line number from the beginning of the library's message to the end.
-func notYAML(err error) error {
+// notYAML moves the line number from the beginning of the library's message to the end. For a tab, the
+// library names the line in which the value begins.
+func notYAML(err error, data []byte) error {
 	m := yamlError.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
 	text := m[2]
 	if line > 0 && parserError.MatchString(text) {
 		line++ // the library counts lines from 0 in these messages
+	}
+	if strings.Contains(text, "tab character") {
+		text = "a tab stands where YAML wants spaces; indent with spaces"
+		for n, l := range bytes.Split(data, []byte("\n")) {
+			if n+1 > line && tabIndent.Match(l) {
+				line = n + 1
+				break
+			}
+		}
 	}
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "..."

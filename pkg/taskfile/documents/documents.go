@@ -26,9 +26,10 @@ func (f File) Several() bool { return len(f.Tasks) > 1 || f.Name != "" || f.Para
 // maxDocuments bounds the documents of a file, the empty ones included.
 const maxDocuments = 100
 
-// Split splits a task file. A file with one document is returned unchanged, valid or not. The
+// Split splits a task file. A file with one document is returned as a whole, valid or not. The
 // error is of kind task.ErrInvalid.
 func Split(data []byte) (File, error) {
+	data = Text(data)
 	texts, err := split(data)
 	if err != nil {
 		return File{}, err
@@ -61,8 +62,8 @@ func Split(data []byte) (File, error) {
 	return f, nil
 }
 
-// split cuts data before each line that begins a document. YAML allows no such line within a
-// document.
+// split cuts data before each line that begins a document, and after each line that ends one. YAML
+// allows no such line within a document. Comments and directives belong to the document that follows.
 func split(data []byte) ([][]byte, error) {
 	var all [][]byte
 	begin, line, first := 0, 0, 0
@@ -71,23 +72,40 @@ func split(data []byte) ([][]byte, error) {
 	}
 	at := 0
 	for text := range bytes.Lines(data) {
-		if at > begin && isMarker(text) {
-			if len(all) == maxDocuments {
-				return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; split the file", maxDocuments))
-			}
+		starts, ends := isMarker(text, "---"), isMarker(text, "...")
+		if starts && hasContent(data[begin:at]) {
 			add(at)
 			begin, first = at, line
 		}
 		at += len(text)
 		line++
+		if ends {
+			add(at)
+			begin, first = at, line
+		}
+		if len(all) > maxDocuments {
+			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; split the file", maxDocuments))
+		}
 	}
 	add(len(data))
 	return all, nil
 }
 
-func isMarker(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
+// isMarker reports whether a line begins (---) or ends (...) a document.
+func isMarker(line []byte, mark string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(mark))
 	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
+}
+
+// hasContent reports whether a text has lines other than comments and directives.
+func hasContent(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
+			return true
+		}
+	}
+	return false
 }
 
 // A document is one document of a file.
