@@ -9,9 +9,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
 
 	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
@@ -74,7 +78,7 @@ files but does not upload them. 0 means that the files are valid.`
 func newSubmitCommand(e *env, s *server) *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
-		Use:     "submit FILE...",
+		Use:     "submit (FILE... | -- COMMAND...)",
 		Aliases: []string{"launch"},
 		Short:   "Submit tasks and follow their logs",
 		Long:    submitHelp,
@@ -97,6 +101,9 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
   # Submit a pipeline: tasks that run one after the other
   k8s-cli jobs submit -d train-then-eval.yaml
 
+  # Run a command without a task file
+  k8s-cli jobs submit --gpus A100:1 -- nvidia-smi -L
+
   # Show the Kubernetes objects; submit nothing
   k8s-cli jobs submit --dry-run train.yaml`,
 		Args:              takes(1, anyNumber),
@@ -105,8 +112,15 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 	p := newPrinter(&e.Console, cmd)
 	p.quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		files, err := o.inline(files, cmd.ArgsLenAtDash())
+		if err != nil {
+			return err
+		}
 		if err := o.check(files, cmd.Flags()); err != nil {
 			return err
+		}
+		for _, text := range o.warnings(cmd.Flags()) {
+			p.Warn("%s", text)
 		}
 		c, err := s.client()
 		if err != nil {
@@ -266,9 +280,13 @@ func about(file string, err error) error {
 
 // read returns one job for each point from a task file, with the overrides applied.
 func (s *submitter) read(file string, points []grid.Point, several bool) ([]job, error) {
-	data, err := readFile(s.In, file)
+	data, err := s.text(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("Task file %s not found", file) //nolint:staticcheck // the original's words
+		err = fmt.Errorf("Task file %s not found", file) //nolint:staticcheck // the original's words
+		if !isTaskFile(file) {
+			err = fmt.Errorf("%w; to run a command, write: k8s-cli jobs submit -- %s", err, file)
+		}
+		return nil, err
 	}
 	if err != nil {
 		return nil, err
@@ -278,6 +296,7 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 		return nil, err
 	}
 	f, err := documents.Split(data)
+	data = documents.Text(data)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", display(file), err)
@@ -337,13 +356,72 @@ func nameAt(file string, p grid.Point) string {
 }
 
 func display(file string) string {
-	if file == "-" {
+	switch file {
+	case "-":
 		return "standard input"
+	case commandFile:
+		return "the command"
 	}
 	return file
 }
 
 // readFile returns the content of a file, or of stdin if file is "-".
+// commandFile is the name of the task file of a command on the command line. No file has this name.
+const commandFile = ""
+
+// inline returns the task files that the arguments name. A command stands after --, or, as with sky, is
+// a text that cannot be a file name. atDash is the number of arguments before --, -1 without --.
+func (o *submitOptions) inline(args []string, atDash int) ([]string, error) {
+	switch {
+	case atDash > 0:
+		return nil, exit.Usagef("name task files, or a command after --, but not both")
+	case atDash == 0 && len(args) == 1, atDash < 0 && isCommand(args):
+		o.command = strings.Join(args, " ")
+	case atDash == 0:
+		o.command = commandLine(args)
+	default:
+		return args, nil
+	}
+	return []string{commandFile}, nil
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// commandLine returns the line of a shell that passes on these arguments.
+func commandLine(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		if words[i] = arg; !plainWord.MatchString(arg) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// isCommand reports whether arguments are a command: none of them is a file, and they contain a space,
+// together if there are several.
+func isCommand(args []string) bool {
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err == nil || arg == "-" || isTaskFile(arg) {
+			return false
+		}
+	}
+	return strings.ContainsAny(strings.Join(args, " "), " \t\n")
+}
+
+// isTaskFile reports whether a name ends as those of task files do.
+func isTaskFile(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// text returns the text of a task file.
+func (s *submitter) text(file string) ([]byte, error) {
+	if file != commandFile {
+		return readFile(s.In, file)
+	}
+	return yaml.Marshal(map[string]string{"run": s.options.command + "\n"})
+}
+
 func readFile(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(stdin)

@@ -20,11 +20,12 @@ import (
 // submitOptions holds the flags that override fields of task files, and the flags that
 // say how to submit the tasks.
 type submitOptions struct {
-	detach bool
-	dryRun bool
-	name   string   // empty keeps the name in the file
-	nodes  int      // 0 keeps the number in the file
-	envs   []string // NAME=VALUE, or NAME for the value in the environment
+	detach  bool
+	dryRun  bool
+	command string   // line of a shell, in place of a task file
+	name    string   // empty keeps the name in the file
+	nodes   int      // 0 keeps the number in the file
+	envs    []string // NAME=VALUE, or NAME for the value in the environment
 
 	secrets     []string // in the same form as envs
 	envFiles    []string
@@ -34,6 +35,8 @@ type submitOptions struct {
 	group       string   // empty for no group, or for a generated name
 	maxParallel int      // 0 for no limit
 	failFast    bool
+
+	spot string // true or false; empty keeps the value in the file
 
 	cpus, memory, gpus, image, timeout, notify string // empty keeps the value in the file, taskfile.None removes it
 }
@@ -52,11 +55,30 @@ func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 	flags.StringVar(&o.memory, "memory", "", "memory of each node, in GiB or with a unit, for example 16 or 512Mi, or none; overrides "+whose)
 	flags.StringVar(&o.gpus, "gpus", "", "GPUs of each node, for example H100:8 or 2, or none; overrides "+whose)
 	flags.StringVar(&o.image, "image-id", "", "container image, or none for the default image; overrides "+whose)
+	flags.StringVar(&o.spot, "use-spot", "", "request spot machines, or with =false other machines; overrides "+whose)
+	flags.Lookup("use-spot").NoOptDefVal = "true"
+	for _, name := range elsewhere { // as in sky
+		flags.String(name, "", "accepted as in sky; all tasks run on the server's cluster")
+		_ = flags.MarkHidden(name)
+	}
 	flags.StringVar(&o.timeout, "timeout", "", "`duration` after which the server ends a running task, for example 2h or 1h30m, or none; overrides "+whose)
 	flags.StringVar(&o.notify, "notify", "", "`URL` to which the server sends the phase changes of the tasks, or none; overrides "+whose+"; the default is the variable "+envNotify)
 	o.valueFlags(cmd)
 	neverAsks(cmd)
 	flags.SetNormalizeFunc(skyNames)
+}
+
+// elsewhere are flags of sky that choose a cluster.
+var elsewhere = []string{"infra", "cloud", "region", "zone"}
+
+// warnings returns what the flags do not do.
+func (o submitOptions) warnings(given *pflag.FlagSet) (all []string) {
+	for _, name := range elsewhere {
+		if f := given.Lookup(name); f != nil && f.Changed && f.Value.String() != "kubernetes" && f.Value.String() != "k8s" {
+			all = append(all, "--"+name+": not used; tasks run on the server's cluster")
+		}
+	}
+	return all
 }
 
 // skyNames maps the names of flags of SkyPilot to the names of flags of this command.
@@ -109,6 +131,9 @@ func (o submitOptions) check(files []string, given *pflag.FlagSet) error {
 			return exit.Usagef("--secret must have the form NAME=VALUE")
 		}
 	}
+	if o.spot != "" && o.spot != "true" && o.spot != "false" {
+		return exit.Usagef("--use-spot=%s: must be true or false", o.spot)
+	}
 	if o.notify != "" && o.notify != taskfile.None && !callback.IsURL(o.notify) {
 		return exit.Usagef("--notify: the value is not a URL; use the form https://HOST/PATH")
 	}
@@ -150,6 +175,9 @@ func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.O
 	all := taskfile.Overrides{Name: o.name, NumNodes: o.nodes, CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image, MaxDuration: o.timeout, EventCallback: o.notify}
 	if o.notify == "" {
 		all.EventCallback, _ = lookup(envNotify)
+	}
+	if o.spot != "" {
+		all.UseSpot = new(o.spot == "true")
 	}
 	var err error
 	if all.Envs, err = values(lookup, "--env", o.envFiles, o.envs); err != nil {

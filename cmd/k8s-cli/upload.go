@@ -248,7 +248,11 @@ func (u *uploader) repository(ctx context.Context, g task.Git) (*pack.Archive, e
 		return nil, fmt.Errorf("workdir: %w", err)
 	}
 	u.dirs = append(u.dirs, dir)
-	return u.archive(ctx, "workdir", what, dir, true)
+	changed, err := pack.CommitTime(ctx, dir) // each checkout of a commit is the same archive
+	if err != nil {
+		return nil, fmt.Errorf("workdir: %w", err)
+	}
+	return u.archive(ctx, "workdir", what, dir, pack.Options{Tracked: true, Changed: changed})
 }
 
 // path packs a local file or directory.
@@ -260,16 +264,17 @@ func (u *uploader) path(ctx context.Context, field, source string) (*pack.Archiv
 	if a := u.packed[real]; a != nil {
 		return a, nil
 	}
-	return u.archive(ctx, field, real, real, false)
+	return u.archive(ctx, field, real, real, pack.Options{})
 }
 
-func (u *uploader) archive(ctx context.Context, field, what, path string, tracked bool) (*pack.Archive, error) {
+func (u *uploader) archive(ctx context.Context, field, what, path string, o pack.Options) (*pack.Archive, error) {
 	limit, err := u.limit(ctx)
 	if err != nil {
 		return nil, err
 	}
 	line := console.NewMeter(u.screen, "Packing "+localpath.Shown(what))
-	a, err := pack.Pack(ctx, path, pack.Options{Limit: limit, Tracked: tracked, Progress: line.Show})
+	o.Limit, o.Progress = limit, line.Show
+	a, err := pack.Pack(ctx, path, o)
 	line.Clear()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

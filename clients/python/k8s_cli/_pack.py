@@ -1,5 +1,5 @@
-"""Archives of files and directories. Equal content gives equal archives: the entries are sorted
-and have no times and no owners."""
+"""Archives of files and directories. Equal content gives equal archives: the entries are sorted, have
+no owners, and their times are whole seconds."""
 
 import gzip
 import hashlib
@@ -17,7 +17,6 @@ from .errors import TaskUnusable
 
 WORKDIR = "~/sky_workdir"  # destination of an uploaded working directory
 _SINGLE = ".k8s-cli-file"  # name of the entry of the archive of a single file
-_SKY_IGNORE, _GIT_IGNORE, _GIT = ".skyignore", ".gitignore", ".git"
 
 
 class Archive(NamedTuple):
@@ -53,36 +52,28 @@ class _Tree:
             self.entries.append(_Entry(root, _SINGLE, info))
             self.sizes[os.path.basename(root)] = info.st_size
             return
-        sky = _rules(os.path.join(root, _SKY_IGNORE), ())
-        self._nested = sky is None and not tracked  # .gitignore files apply
-        self._dir(root, (), sky or [])
+        self.entries.append(_Entry(root, ".", info))
+        top = os.fsencode(root)
+        self._dir(top, (), _ignore.selector(top, tracked))
 
-    def _dir(self, directory: str, at: Tuple[str, ...], rules: List[_ignore.Rule]) -> None:
-        if self._nested:
-            rules = rules + (_rules(os.path.join(directory, _GIT_IGNORE), at) or [])
-        for item in sorted(os.listdir(directory), key=os.fsencode):
+    def _dir(self, directory: bytes, at: _ignore.Path, selector: _ignore.Selector) -> None:
+        selector = selector.enter(directory, at)
+        for item in sorted(os.listdir(directory)):
             path, name = os.path.join(directory, item), at + (item,)
             info = os.lstat(path)
             is_dir = stat.S_ISDIR(info.st_mode)
-            if item == _GIT or _ignore.ignores(rules, name, is_dir):
-                continue
+            shown = os.fsdecode(b"/".join(name))
             if not (is_dir or stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
-                self.skipped.append("/".join(name))
+                self.skipped.append(shown)  # git does not list it
                 continue
-            self.entries.append(_Entry(path, "/".join(name), info))
+            if item == _ignore.GIT or not selector.has(name, is_dir):
+                continue
+            self.entries.append(_Entry(os.fsdecode(path), shown, info))
             if is_dir:
-                self._dir(path, name, rules)
+                self._dir(path, name, selector)
             elif stat.S_ISREG(info.st_mode):
-                self.sizes[name[0]] = self.sizes.get(name[0], 0) + info.st_size
-
-
-def _rules(path: str, at: Sequence[str]) -> Optional[List[_ignore.Rule]]:
-    """Returns the rules of a file, or None if there is no such file."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return _ignore.parse(file.read(), at)
-    except FileNotFoundError:
-        return None
+                first = os.fsdecode(name[0])
+                self.sizes[first] = self.sizes.get(first, 0) + info.st_size
 
 
 class _Limited:
@@ -103,10 +94,11 @@ class _Limited:
         self._to.flush()
 
 
-def pack(path: str, limit: int = 0, tracked: bool = False) -> Archive:
+def pack(path: str, limit: int = 0, tracked: bool = False, changed: Optional[int] = None) -> Archive:
     """Creates the archive of a file or of the content of a directory.
 
     tracked disregards .gitignore files: the directory is a checkout, which has only tracked files.
+    changed is the time of all entries, in seconds; None means their own.
     """
     tree = _Tree(path, tracked)
     handle, name = tempfile.mkstemp(prefix="k8s-cli-", suffix=".tar.gz")
@@ -116,7 +108,7 @@ def pack(path: str, limit: int = 0, tracked: bool = False) -> Archive:
             with gzip.GzipFile("", "wb", mtime=0, fileobj=cast(IO[bytes], out)) as compressed:
                 with tarfile.TarFile(fileobj=cast(IO[bytes], compressed), mode="w", format=tarfile.PAX_FORMAT) as archive:
                     for entry in tree.entries:
-                        _add(archive, entry)
+                        _add(archive, entry, changed)
     except BaseException as err:
         os.remove(name)
         if isinstance(err, OverflowError):
@@ -125,8 +117,9 @@ def pack(path: str, limit: int = 0, tracked: bool = False) -> Archive:
     return Archive(name, out.sha256.hexdigest(), out.size, tuple(tree.skipped))
 
 
-def _add(archive: tarfile.TarFile, entry: _Entry) -> None:
+def _add(archive: tarfile.TarFile, entry: _Entry, changed: Optional[int]) -> None:
     header = tarfile.TarInfo(entry.name)
+    header.mtime = int(entry.info.st_mtime) if changed is None else changed
     mode = entry.info.st_mode
     header.mode = mode & 0o777
     if stat.S_ISDIR(mode):
@@ -146,7 +139,7 @@ def _too_large(path: str, limit: int, sizes: Mapping[str, int]) -> TaskUnusable:
     named = ", ".join(f"{name} ({format_size(sizes[name])})" for name in largest)
     return TaskUnusable(
         f"{path} exceeds the packed size limit of the server, {format_size(limit)}; the largest entries are: {named}. "
-        f"Exclude files with a {_SKY_IGNORE}, or store them on a volume"
+        f"Exclude files with a .skyignore, or store them on a volume"
     )
 
 
@@ -216,24 +209,32 @@ def _fetch(directory: str, source: str, ref: str) -> None:
     _git(directory, "init", "--quiet")
     try:
         _git(directory, "fetch", "--quiet", "--depth", "1", "--", source, ref or "HEAD")
-        return _git(directory, "checkout", "--quiet", "FETCH_HEAD")
+        _git(directory, "checkout", "--quiet", "FETCH_HEAD")
+        return
     except TaskUnusable:
         if not ref:
             raise
     _git(directory, "fetch", "--quiet", "--tags", "--", source, "+refs/heads/*:refs/remotes/origin/*")
     for name in (ref, "refs/remotes/origin/" + ref):
         try:
-            return _git(directory, "checkout", "--quiet", "--detach", name, "--")
+            _git(directory, "checkout", "--quiet", "--detach", name, "--")
+            return
         except TaskUnusable:
             continue
     raise TaskUnusable(f"workdir: {source} has no branch, tag or commit {ref!r}")
 
 
-def _git(directory: str, *arguments: str) -> None:
+def commit_time(directory: str) -> int:
+    """Returns the time of the commit that is checked out in a directory, in seconds."""
+    return int(_git(directory, "log", "-1", "--format=%ct"))
+
+
+def _git(directory: str, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", directory, *arguments], stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(["git", "-C", directory, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as err:
         raise TaskUnusable(f"workdir: run git: {err}") from err
     if done.returncode != 0:
         said = done.stderr.strip().replace("\n", "; ") or f"exit code {done.returncode}"
         raise TaskUnusable(f"workdir: git {arguments[0]}: {said}")
+    return done.stdout

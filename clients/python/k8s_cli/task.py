@@ -218,7 +218,7 @@ class Packer:
         if (url, ref) not in self._by_source:
             directory = _pack.checkout(url, ref)
             try:
-                self._by_source[(url, ref)] = _pack.pack(directory, self.limit, tracked=True)
+                self._by_source[(url, ref)] = _pack.pack(directory, self.limit, tracked=True, changed=_pack.commit_time(directory))
             finally:
                 shutil.rmtree(directory, ignore_errors=True)
         return self._by_source[(url, ref)].sha256

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -58,6 +60,16 @@ func checkout(ctx context.Context, dir string, g task.Git) error {
 		}
 	}
 	return fmt.Errorf("%s has no branch, tag or commit %s", g.URL, task.Quote(g.Ref))
+}
+
+// CommitTime returns the time of the commit that is checked out in a directory.
+func CommitTime(ctx context.Context, dir string) (time.Time, error) {
+	raw, err := gitAt{ctx: ctx, dir: dir}.run(nil, "log", "-1", "--format=%ct")
+	seconds, wrong := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
+	if err = cmp.Or(err, wrong); err != nil {
+		return time.Time{}, fmt.Errorf("git log: %w", err)
+	}
+	return time.Unix(seconds, 0), nil
 }
 
 // git runs a git command in dir. git may ask for credentials on the terminal.

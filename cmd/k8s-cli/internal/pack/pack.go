@@ -1,5 +1,5 @@
 // Package pack creates archives of files and directories. Equal content gives equal
-// archives: the entries are sorted and have no times and no owners.
+// archives: the entries are sorted, have no owners, and their times are whole seconds.
 package pack
 
 import (
@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -23,6 +24,7 @@ import (
 type Options struct {
 	Limit    int64                   // maximum size of the archive in bytes; 0 means no limit
 	Tracked  bool                    // disregard .gitignore: the directory is a checkout, which has only tracked files
+	Changed  time.Time               // time of all entries; the zero time means their own
 	Progress func(done, total int64) // called with bytes of the files; may be nil
 }
 
@@ -43,9 +45,14 @@ func (a *Archive) Remove() { os.Remove(a.Path) }
 // Pack creates the archive of a file or of the content of a directory. If the archive
 // exceeds the limit, the error is of kind task.ErrTooLarge and names the largest entries.
 func Pack(ctx context.Context, path string, o Options) (*Archive, error) {
-	tree, err := walk(path, o.Tracked)
+	tree, err := walk(ctx, path, o.Tracked)
 	if err != nil {
 		return nil, err
+	}
+	for i := range tree.entries {
+		if !o.Changed.IsZero() {
+			tree.entries[i].changed = o.Changed
+		}
 	}
 	file, err := os.CreateTemp("", "k8s-cli-*.tar.gz")
 	if err != nil {
@@ -108,16 +115,17 @@ func write(ctx context.Context, t *tree, to io.Writer, progress func(done, total
 
 // An entry is one file, directory or link of an archive.
 type entry struct {
-	path string // on this machine
-	name string // in the archive
-	mode fs.FileMode
-	size int64  // of a file
-	link string // target of a link
+	path    string // on this machine
+	name    string // in the archive; . is the directory itself
+	mode    fs.FileMode
+	changed time.Time
+	size    int64  // of a file
+	link    string // target of a link
 }
 
 // header returns the tar header of the entry, without fields that depend on the machine.
 func (e entry) header() *tar.Header {
-	h := &tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Typeflag: tar.TypeReg, Size: e.size}
+	h := &tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Typeflag: tar.TypeReg, Size: e.size, ModTime: e.changed.Truncate(time.Second)}
 	switch {
 	case e.mode.IsDir():
 		h.Name, h.Typeflag, h.Mode = e.name+"/", tar.TypeDir, h.Mode|0o700 // the owner must be able to create files in the directory
@@ -159,7 +167,7 @@ func (w *watched) Read(p []byte) (int, error) {
 // single returns the tree of a single file.
 func single(path string, info fs.FileInfo) *tree {
 	return &tree{
-		entries: []entry{{path: path, name: task.SingleFile, mode: info.Mode(), size: info.Size()}},
+		entries: []entry{{path: path, name: task.SingleFile, mode: info.Mode(), changed: info.ModTime(), size: info.Size()}},
 		size:    info.Size(), sizes: map[string]int64{filepath.Base(path): info.Size()},
 	}
 }

@@ -1,8 +1,8 @@
 package pack
 
 import (
-	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,14 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
-
 	"k8s-cli/pkg/task"
 )
 
 // The files with patterns of excluded files, as in SkyPilot. A .skyignore file at the top
-// applies to the whole tree. Without it, a .gitignore file applies to its directory and
-// below.
+// applies to the whole tree. Without it, git decides.
 const (
 	skyIgnore = ".skyignore"
 	gitIgnore = ".gitignore"
@@ -36,7 +33,7 @@ type tree struct {
 }
 
 // walk returns the tree of a file or directory.
-func walk(root string, tracked bool) (*tree, error) {
+func walk(ctx context.Context, root string, tracked bool) (*tree, error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err
@@ -44,54 +41,62 @@ func walk(root string, tracked bool) (*tree, error) {
 	if info.Mode().IsRegular() {
 		return single(root, info), nil
 	}
-	w := walker{tree: &tree{sizes: map[string]int64{}}, nested: !tracked}
-	sky, err := patterns(filepath.Join(root, skyIgnore), nil)
+	w := walker{tree: &tree{sizes: map[string]int64{}}}
+	w.tree.entries = append(w.tree.entries, entry{path: root, name: ".", mode: info.Mode(), changed: info.ModTime()})
+	sky, err := readRules(filepath.Join(root, skyIgnore), nil)
 	switch {
 	case err == nil:
-		w.nested = false
+		return w.tree, w.dir(root, nil, byRules{sky, false})
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
+	case tracked:
+		return w.tree, w.dir(root, nil, byRules{})
 	}
-	return w.tree, w.dir(root, nil, sky)
+	return w.tree, w.dir(root, nil, gitSelector(ctx, root))
 }
 
-type walker struct {
-	tree   *tree
-	nested bool // .gitignore files apply
+// A selector decides which entries of a directory are in the archive.
+type selector interface {
+	// enter returns the selector for a directory, which is root and the directories below it.
+	enter(dir string, at []string) (selector, error)
+	// has reports whether an entry of that directory is in the archive. at is its path below the top.
+	has(at []string, isDir bool) bool
 }
+
+type walker struct{ tree *tree }
 
 // dir adds the content of a directory. at is the path of the directory below the top.
-func (w *walker) dir(dir string, at []string, ignored []gitignore.Pattern) error {
-	if w.nested {
-		more, err := patterns(filepath.Join(dir, gitIgnore), at)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		ignored = append(slices.Clip(ignored), more...)
+func (w *walker) dir(dir string, at []string, s selector) error {
+	s, err := s.enter(dir, at)
+	if err != nil {
+		return err
 	}
 	items, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return err
 	}
-	matcher := gitignore.NewMatcher(ignored)
 	for _, item := range items {
 		name := append(slices.Clip(at), item.Name())
-		if item.Name() == gitDir || matcher.Match(name, item.IsDir()) {
+		if item.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 { // git does not list it
+			w.tree.leftOut = append(w.tree.leftOut, path.Join(name...))
 			continue
 		}
-		if err := w.add(filepath.Join(dir, item.Name()), name, ignored); err != nil {
+		if item.Name() == gitDir || !s.has(name, item.IsDir()) {
+			continue
+		}
+		if err := w.add(filepath.Join(dir, item.Name()), name, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walker) add(file string, name []string, ignored []gitignore.Pattern) error {
+func (w *walker) add(file string, name []string, s selector) error {
 	info, err := os.Lstat(file)
 	if err != nil {
 		return err
 	}
-	e := entry{path: file, name: path.Join(name...), mode: info.Mode()}
+	e := entry{path: file, name: path.Join(name...), mode: info.Mode(), changed: info.ModTime()}
 	switch {
 	case info.Mode().IsRegular():
 		e.size = info.Size()
@@ -101,38 +106,12 @@ func (w *walker) add(file string, name []string, ignored []gitignore.Pattern) er
 		if e.link, err = os.Readlink(file); err != nil {
 			return err
 		}
-	case !info.IsDir():
-		w.tree.leftOut = append(w.tree.leftOut, e.name)
-		return nil
 	}
 	w.tree.entries = append(w.tree.entries, e)
 	if info.IsDir() {
-		return w.dir(file, name, ignored)
+		return w.dir(file, name, s)
 	}
 	return nil
-}
-
-// patterns reads a file of patterns. at is the path of the file's directory below the
-// top.
-func patterns(file string, at []string) ([]gitignore.Pattern, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	all := []gitignore.Pattern{}
-	for lines := bufio.NewScanner(f); ; {
-		if !lines.Scan() {
-			return all, lines.Err()
-		}
-		line := strings.TrimSuffix(lines.Text(), "\r")
-		if rest, ok := strings.CutPrefix(line, "./"); ok { // rsync and many users write ./ at the beginning
-			line = "/" + rest
-		}
-		if line != "" && !strings.HasPrefix(line, "#") {
-			all = append(all, gitignore.ParsePattern(line, at))
-		}
-	}
 }
 
 const named = 3 // number of the largest entries in the error
