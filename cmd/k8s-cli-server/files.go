@@ -32,7 +32,7 @@ const (
 // a task, and outputPath the URL to which a node of a task sends its outputs.
 var (
 	filePath   = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/files/[0-9a-f]{64}$`)
-	outputPath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/outputs/[0-9]{1,5}(\?missing=[0-9,]{1,64}|\?failed=[a-z]{1,8})?$`)
+	outputPath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/outputs/[0-9]{1,5}\?pod=[0-9a-f-]{1,64}(&missing=[0-9,]{1,64}|&failed=[a-z]{1,8})?$`)
 )
 
 // A dialer opens a connection to the server of this process.
