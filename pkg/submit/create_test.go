@@ -228,7 +228,9 @@ func TestATaskWaitsForItsVolumes(t *testing.T) {
 	w.must("a", "resolved")
 	w.must("a", "applied")
 	volumes := w.jobsByName()["train-a"].Spec.Template.Spec.Volumes
-	if got := volumes[len(volumes)-1].PersistentVolumeClaim; got == nil || got.ClaimName != "data-v" {
+	if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "data-v"
+	}) {
 		t.Errorf("volumes %+v", volumes)
 	}
 }
