@@ -2035,6 +2035,13 @@ export interface components {
              * @deprecated
              * @description Not used; tasks run on the server's cluster.
              */
+            ssh?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @deprecated
+             * @description Not used; tasks run on the server's cluster.
+             */
             vast?: {
                 [key: string]: unknown;
             } | null;
@@ -4143,6 +4150,8 @@ export interface operations {
     putOutputs: {
         parameters: {
             query?: {
+                /** @description UID of the pod. The outputs of an earlier attempt of the node are refused with 409 once a later attempt has sent its own. */
+                pod?: string;
                 /** @description Positions in outputs of the paths that do not exist on the node, separated by commas. */
                 missing?: string;
                 /** @description Why the node has no archive: its size, or it could not pack the files. */

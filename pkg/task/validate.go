@@ -198,11 +198,12 @@ func (t Spec) checkSecrets() error {
 func checkVariables(field string, values map[string]string) (first error) {
 	least := ""
 	for name, value := range values {
-		if first != nil && name > least || isVariable(name) && !strings.ContainsRune(value, 0) {
+		err := CheckVariable(name)
+		if first != nil && name > least || err == nil && !strings.ContainsRune(value, 0) {
 			continue
 		}
 		least, first = name, fmt.Errorf("%s.%s: contains a NUL character", field, name)
-		if err := CheckVariable(name); err != nil {
+		if err != nil {
 			first = fmt.Errorf("%s: %w", field, err)
 		}
 	}

@@ -116,6 +116,7 @@ func configFields(k *task.Kubernetes) schema {
 		"azure":            ignored(mappingOfAny, elsewhere),
 		"gcp":              ignored(mappingOfAny, elsewhere),
 		"slurm":            ignored(mappingOfAny, elsewhere),
+		"ssh":              ignored(mappingOfAny, elsewhere),
 		"vast":             ignored(mappingOfAny, elsewhere),
 
 		"hooks": refused("hooks are not supported"),

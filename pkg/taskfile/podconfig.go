@@ -234,14 +234,24 @@ func capability(s string) error {
 	return nil
 }
 
-// device checks a request for an extended resource, which has the domain of its vendor.
+// ephemeralStorage is the disk space of the machine, for which a task may also use
+// resources.ephemeral_storage.
+const ephemeralStorage = "ephemeral-storage"
+
+var storageForm = regexp.MustCompile(`^[0-9]{1,15}(\.[0-9]{1,3})?([kMGTPE]|[KMGTPE]i)?$`)
+
+// device checks a request for disk space or for an extended resource, which has the domain of its vendor.
 func device(name, count string) error {
 	domain, _, _ := strings.Cut(name, "/")
 	switch {
+	case name == ephemeralStorage && storageForm.MatchString(count):
+		return nil
+	case name == ephemeralStorage:
+		return fmt.Errorf("%s is not a size, for example 50Gi", task.Quote(count))
 	case name == "nvidia.com/gpu" || name == "amd.com/gpu":
 		return fmt.Errorf("GPUs cannot be set here; use resources.accelerators")
 	case !extendedForm.MatchString(name) || task.CheckLabelKey(name) != nil || strings.HasSuffix(domain, "kubernetes.io"):
-		return fmt.Errorf("only devices such as rdma/ib can be set here; use resources.cpus, memory and ephemeral_storage")
+		return fmt.Errorf("only devices such as rdma/ib can be set here; use resources.cpus and memory")
 	}
 	if n, ok := wholeNumber(count, 0, 1_000_000); !ok || strconv.Itoa(n) != count {
 		return fmt.Errorf("%s is not a whole number of devices", task.Quote(count))
@@ -257,6 +267,8 @@ func sameDevices(v map[string]any) error {
 	if limits == nil {
 		limits = map[string]any{}
 	}
+	space, asked := requests[ephemeralStorage]
+	delete(requests, ephemeralStorage)
 	for name, count := range requests {
 		if limits[name] != nil && limits[name] != count {
 			return fmt.Errorf("limits and requests of %s differ; make them equal", name)
@@ -264,6 +276,9 @@ func sameDevices(v map[string]any) error {
 		limits[name] = count
 	}
 	delete(v, "requests")
+	if asked {
+		v["requests"] = map[string]any{ephemeralStorage: space}
+	}
 	v["limits"] = limits
 	return nil
 }

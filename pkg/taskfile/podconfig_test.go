@@ -21,6 +21,7 @@ func TestPodConfigIsStoredAsJSON(t *testing.T) {
 		{`hostNetwork: false, serviceAccountName: null`, `{"spec":{}}`},
 		{`containers: [{name: ray-node, imagePullPolicy: Always}]`, `{"spec":{"containers":[{"imagePullPolicy":"Always"}]}}`},
 		{`containers: [{resources: {requests: {rdma/ib: 1}}}]`, `{"spec":{"containers":[{"resources":{"limits":{"rdma/ib":"1"}}}]}}`},
+		{`containers: [{resources: {requests: {ephemeral-storage: 10Gi}, limits: {ephemeral-storage: 20Gi}}}]`, `{"spec":{"containers":[{"resources":{"limits":{"ephemeral-storage":"20Gi"},"requests":{"ephemeral-storage":"10Gi"}}}]}}`},
 		{`volumes: [{name: a, emptyDir: {}}], containers: [{volumeMounts: [{name: a, mountPath: /a//b/}]}]`, `{"spec":{"containers":[{"volumeMounts":[{"mountPath":"/a/b","name":"a"}]}],"volumes":[{"emptyDir":{},"name":"a"}]}}`},
 	} {
 		got, warnings, err := Parse(inPod(tt.spec))
@@ -68,6 +69,7 @@ func TestPodConfigRefuses(t *testing.T) {
 		{`containers: [{securityContext: {privileged: true}}]`, "spec.containers[0].securityContext.privileged: containers cannot get additional privileges"},
 		{`containers: [{securityContext: {allowPrivilegeEscalation: true}}]`, "spec.containers[0].securityContext.allowPrivilegeEscalation: containers cannot get additional privileges"},
 		{`containers: [{securityContext: {capabilities: {add: [SYS_ADMIN]}}}]`, "spec.containers[0].securityContext.capabilities.add: containers cannot get additional privileges"},
+		{`containers: [{resources: {limits: {ephemeral-storage: much}}}]`, `spec.containers[0].resources.limits.ephemeral-storage: "much" is not a size, for example 50Gi`},
 		{`containers: [{resources: {limits: {cpu: 1}}}]`, "spec.containers[0].resources.limits.cpu: only devices such as rdma/ib can be set here"},
 		{`containers: [{resources: {limits: {nvidia.com/gpu: 1}}}]`, "spec.containers[0].resources.limits.nvidia.com/gpu: GPUs cannot be set here; use resources.accelerators"},
 		{`containers: [{resources: {limits: {a.b/c: 1}, requests: {a.b/c: 2}}}]`, "spec.containers[0].resources: limits and requests of a.b/c differ; make them equal"},

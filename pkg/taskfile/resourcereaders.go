@@ -69,7 +69,12 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 	if len(to.accelerators) == maxAlternatives {
 		return w.wrong("more than %d alternatives; write fewer", maxAlternatives)
 	}
-	model, count, err := task.Resources{Accelerators: n.text}.GPUs()
+	text := n.text
+	if slice := gpu.TPUSlice(text); slice != "" {
+		w.warn("runs on " + slice + ", the name of GKE")
+		text = slice
+	}
+	model, count, err := task.Resources{Accelerators: text}.GPUs()
 	if err == nil && gpu.IsTPU(model) {
 		err = gpu.CheckTPU(model, count)
 	}
@@ -79,7 +84,7 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !gpu.ModelOf(model).Known {
 		w.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, gpu.LabelModel, strings.ToLower(model)))
 	}
-	to.accelerators = append(to.accelerators, n.text)
+	to.accelerators = append(to.accelerators, text)
 	return nil
 }
 

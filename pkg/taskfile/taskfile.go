@@ -185,6 +185,17 @@ func (w *decoder) finish(t *task.Spec) error {
 			return &fieldError{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", w.lines[podConfigPath]}
 		}
 	}
+	for _, values := range []struct {
+		field string
+		names map[string]string
+	}{{"envs", t.Envs}, {"secrets", t.Secrets}} {
+		for _, name := range []string{"SKYPILOT_DOCKER_USERNAME", "SKYPILOT_DOCKER_PASSWORD", "SKYPILOT_DOCKER_SERVER"} {
+			if _, given := values.names[name]; given {
+				at := values.field + "." + name
+				return &fieldError{task.ErrInvalid, at, "registry logins are not supported; name a pull secret in config.kubernetes.pod_config, under spec.imagePullSecrets", w.lines[at]}
+			}
+		}
+	}
 	w.remark(*t)
 	return nil
 }

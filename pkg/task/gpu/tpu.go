@@ -3,7 +3,9 @@ package gpu
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +31,29 @@ var tpus = map[string]map[int]string{
 
 // IsTPU reports whether a name in a task file means a TPU.
 func IsTPU(name string) bool { return strings.HasPrefix(strings.ToLower(name), "tpu") }
+
+// tpuVM matches SkyPilot's names of TPU VMs. The number counts chips, or, of v4 and v5p, TensorCores, of
+// which a chip has two (https://cloud.google.com/tpu/docs/v4, .../v5p).
+var tpuVM = regexp.MustCompile(`^(?i:tpu-(v4|v5litepod|v5e|v5p|v6e)-([0-9]{1,5}))(?::1)?$`)
+
+// TPUSlice returns the model and the chips, NAME:CHIPS, that GKE has for SkyPilot's name of a TPU VM, ""
+// for other names.
+func TPUSlice(name string) string {
+	m := tpuVM.FindStringSubmatch(name)
+	if m == nil {
+		return ""
+	}
+	n, _ := strconv.Atoi(m[2])
+	switch strings.ToLower(m[1]) {
+	case "v4":
+		return fmt.Sprintf("tpu-v4-podslice:%d", n/2)
+	case "v5p":
+		return fmt.Sprintf("tpu-v5p-slice:%d", n/2)
+	case "v6e":
+		return fmt.Sprintf("tpu-v6e-slice:%d", n)
+	}
+	return fmt.Sprintf("tpu-v5-lite-podslice:%d", n)
+}
 
 // CheckTPU returns an error if no machine of GKE has exactly this number of chips of a model. The
 // chips of a slice that spans several machines work only together.

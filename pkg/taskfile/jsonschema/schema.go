@@ -185,7 +185,7 @@ func formsOf(base string) map[string]Schema {
 		"priority": integer(-1000, 1000), "accelerator_args": mapping(),
 		"ports": types("string", "integer", "array"), "autostop": types("boolean", "integer", "string", "object"),
 
-		"docker": mapping(), "nvidia_gpus": mapping(), "aws": mapping(), "azure": mapping(), "gcp": mapping(), "slurm": mapping(), "vast": mapping(), "dws": mapping(),
+		"docker": mapping(), "nvidia_gpus": mapping(), "aws": mapping(), "azure": mapping(), "gcp": mapping(), "slurm": mapping(), "vast": mapping(), "ssh": mapping(), "dws": mapping(),
 		"pod_config": nullable(reference(base, "PodConfig")), "set_pod_resource_limits": types("boolean", "number", "string"),
 		"annotations": scalars(), "local_queue_name": types("string"), "provision_timeout": types("string", "number"),
 	}

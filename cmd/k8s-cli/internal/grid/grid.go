@@ -3,6 +3,7 @@
 package grid
 
 import (
+	"encoding/csv"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 const maxPoints = 100_000
 
 // Usage is the help of the flag --grid.
-const Usage = "submit one task for each value of the variable, `NAME=VALUE,VALUE...`; repeat the flag to submit one for each combination"
+const Usage = "submit one task for each value of the variable, `NAME=VALUE,VALUE...`; put a value with commas in double quotes; repeat the flag to submit one for each combination"
 
 // The variables of the tasks of a sweep, as SkyPilot names them.
 const (
@@ -56,6 +57,16 @@ func Sweep(said []string, copies int) ([]Point, error) {
 	return all, nil
 }
 
+// split returns the values of a list. A value in double quotes may contain commas, as in CSV.
+func split(list string) ([]string, error) {
+	if !strings.Contains(list, `"`) {
+		return strings.Split(list, ","), nil
+	}
+	r := csv.NewReader(strings.NewReader(list))
+	r.LazyQuotes = !strings.HasPrefix(list, `"`) && !strings.Contains(list, `,"`)
+	return r.Read()
+}
+
 // Parse returns all points of the values of --grid. The last variable changes first.
 // Without values, Parse returns one point without variables.
 func Parse(said []string) ([]Point, error) {
@@ -63,8 +74,10 @@ func Parse(said []string) ([]Point, error) {
 	var names []string
 	for _, axis := range said {
 		name, list, ok := strings.Cut(axis, "=")
-		values := strings.Split(list, ",")
+		values, err := split(list)
 		switch {
+		case err != nil:
+			return nil, exit.Usagef("--grid %s: %v; quote a value that contains a comma: NAME='\"a,b\",c'", name, err)
 		case !ok || name == "":
 			return nil, exit.Usagef("--grid %q must have the form NAME=VALUE,VALUE...", axis)
 		case slices.Contains(names, name):
