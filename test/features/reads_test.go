@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"k8s-cli/pkg/task"
 )
 
@@ -14,6 +16,10 @@ func TestReadsSendNoRequestsToTheCluster(t *testing.T) {
 	ann := start(t).as(t, "ann")
 	id := ann.submit(t, "num_nodes: 2\n"+yaml("run", endless))
 	ann.awaitWhere(t, id, "with two running nodes", func(s task.Status) bool { return s.Metadata.Running == 2 })
+	eventually(t, "both nodes have the addresses", func() (string, bool) { // the pods run before the server writes to them
+		pods := ann.pods(t, id)
+		return fmt.Sprintf("%d pods", len(pods)), !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Annotations[task.AnnotationAddresses] == "" })
+	})
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	ann.awaitBound(t, volume)
 	created := 0
