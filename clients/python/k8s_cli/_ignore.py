@@ -178,7 +178,8 @@ class _ByGit:
     def _add_directories(self) -> None:
         level = [b""]
         while level:
-            following, doubtful = [], []
+            following: List[bytes] = []
+            doubtful: List[bytes] = []
             for at in level:
                 for item in os.scandir(os.path.join(self._directory, at)):
                     name = os.path.join(at, item.name)

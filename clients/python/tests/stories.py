@@ -213,7 +213,7 @@ async def files(s):
     archive = spec["uploads"]["~/sky_workdir"]
     expect((await c.has_upload(archive), await c.has_upload("0" * 64)), (True, False))
     with tarfile.open(fileobj=io.BytesIO(await c.download(archive))) as tar:
-        expect(tar.getnames(), [".gitignore", "data", "data/x.txt", "main.py"])
+        expect(tar.getnames(), [".", ".gitignore", "data", "data/x.txt", "main.py"])
     sweep = await c.map(task, {"N": [1, 2]})
     expect({(await j.spec())["uploads"]["~/sky_workdir"] for j in sweep}, {archive})
     await sweep.stop()
