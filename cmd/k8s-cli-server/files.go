@@ -29,10 +29,11 @@ const (
 )
 
 // filePath matches the path from which the init container of a pod downloads one file of
-// a task, and outputPath the URL to which a node of a task sends its outputs.
+// a task, and outputPath the URL to which a node of a task sends its outputs. The pods of earlier
+// releases do not name themselves.
 var (
 	filePath   = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/files/[0-9a-f]{64}$`)
-	outputPath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/outputs/[0-9]{1,5}\?pod=[0-9a-f-]{1,64}(&missing=[0-9,]{1,64}|&failed=[a-z]{1,8})?$`)
+	outputPath = regexp.MustCompile(`^/tasks/[a-z0-9-]{1,63}/outputs/[0-9]{1,5}(\?pod=[0-9a-f-]{1,64})?([?&](missing=[0-9,]{1,64}|failed=[a-z]{1,8}))?$`)
 )
 
 // A dialer opens a connection to the server of this process.

@@ -115,7 +115,7 @@ func TestFilesListenerServesFilesAlone(t *testing.T) {
 		"GET /tasks/../tasks/lex9x817/files/" + sum + " HTTP/1.1", "GET /tasks/lex9x817%2flogs/files/" + sum + " HTTP/1.1", "GET /tasks/lex9x817/files/" + sum[1:] + " HTTP/1.1",
 		"GET http://api/tasks HTTP/1.1", "GET http://api" + path + " HTTP/1.1",
 		"GET /tasks/lex9x817/outputs/0 HTTP/1.1", "POST /tasks/lex9x817/outputs/0 HTTP/1.1", "PUT /tasks/lex9x817/outputs/x HTTP/1.1", "PUT /tasks/lex9x817/outputs/0/ HTTP/1.1",
-		"PUT /tasks/lex9x817/outputs/0?pod=u-1&x=1 HTTP/1.1", "PUT /tasks/lex9x817/outputs/0?pod=u-1&missing=0&x=1 HTTP/1.1", "PUT /uploads/" + sum + " HTTP/1.1",
+		"PUT /tasks/lex9x817/outputs/0?pod=a-1&x=1 HTTP/1.1", "PUT /tasks/lex9x817/outputs/0?pod=a-1&missing=0&x=1 HTTP/1.1", "PUT /uploads/" + sum + " HTTP/1.1",
 	} {
 		code, _, body := exchange(t, address, request+"\r\nHost: files\r\nX-User: ann\r\n\r\n")
 		if code != http.StatusNotFound || !strings.Contains(body, `"detail"`) {
@@ -167,6 +167,7 @@ func TestFilesListenerReceivesOutputs(t *testing.T) {
 	for _, request := range []string{
 		fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nContent-Length: %d\r\n\r\n%s", path, len(content), content),
 		fmt.Sprintf("PUT %s&missing=0,1 HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", path, len(content), content),
+		fmt.Sprintf("PUT /tasks/lex9x817/outputs/12?missing=0,1 HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nContent-Length: %d\r\n\r\n%s", len(content), content),
 		fmt.Sprintf("PUT %s&failed=size HTTP/1.1\r\nHost: files\r\nAuthorization: Bearer token\r\nContent-Length: 0\r\n\r\n", path),
 	} {
 		code, _, body := exchange(t, address, request)

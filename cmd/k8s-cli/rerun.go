@@ -51,6 +51,9 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 		if err := o.check(nil, cmd.Flags()); err != nil {
 			return err
 		}
+		for _, text := range o.warnings(cmd.Flags()) {
+			p.Warn("%s", text)
+		}
 		c, err := s.client()
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (t stalenessGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // requestTimeout is how long the API server works on a creation from the arrival of its header. It
-// leaves time for admission webhooks, each of which may take 10 s by default, but rarely does.
+// leaves time for admission webhooks. A webhook may take 10 s by default, and takes milliseconds as a rule.
 const requestTimeout = 10 * time.Second
 
 // guard returns a copy of a request that is sent only while a read point is fresh.

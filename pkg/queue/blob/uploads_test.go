@@ -100,7 +100,7 @@ func TestUploadsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// What a process leaves that dies in the middle of an upload is removed, unless the upload goes on.
+// The chunks of an upload whose process died are removed. The chunks of an upload that goes on stay.
 func TestTornUploadsAreRemoved(t *testing.T) {
 	t.Parallel()
 	u := openUploads(t, newFiles(t))

@@ -182,7 +182,8 @@ set --
 const sudo = `if ! command -v sudo >/dev/null && [ "$(id -u 2>/dev/null)" = 0 ]; then k8s_cli_sudo='sudo() {
   while :; do
     case ${1:-} in
-      -u|-g|-h|-p|-C|-D|-R|-T) shift 2 ;;
+      -u) if [ "${2:-}" != root ]; then echo "k8s-cli: the image has no sudo, and sudo -u works for root only" >&2; return 1; fi; shift 2 ;;
+      -g|-h|-p|-C|-D|-R|-T) shift 2 ;;
       --) shift; break ;;
       -*) shift ;;
       *) break ;;

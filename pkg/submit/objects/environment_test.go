@@ -160,5 +160,9 @@ func TestSudoOfRoot(t *testing.T) {
 		if out, err := c.CombinedOutput(); err != nil || string(out) != "setup\nrun\nuser\n1\n" {
 			t.Errorf("%s: %q, %v", shell, out, err)
 		}
+		other := containerOf(t, path, "", "sudo -u nobody echo as nobody", "")
+		if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "works for root only") {
+			t.Errorf("%s, for another user: %q, %v", shell, out, err)
+		}
 	}
 }

@@ -9,9 +9,9 @@ _PAGE = {"X-Requested-With": "k8s-cli-ui", "Sec-Fetch-Site": "same-origin"}  # w
 
 
 class BrowserSession:
-    """A session of a browser. The cookie is the session; whoever has it acts as the user.
+    """A session of a browser. A program that has the cookie acts as the user.
 
-    Without HTTPS, the session also has a key, because browsers send a cookie to all ports of an address.
+    Without HTTPS, a program also needs the key, because browsers send a cookie to all ports of an address.
     """
 
     def __init__(self, client: Requests, cookie: str = "", key: str = "") -> None:

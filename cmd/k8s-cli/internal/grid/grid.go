@@ -4,6 +4,7 @@ package grid
 
 import (
 	"encoding/csv"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -59,12 +60,17 @@ func Sweep(said []string, copies int) ([]Point, error) {
 
 // split returns the values of a list. A value in double quotes may contain commas, as in CSV.
 func split(list string) ([]string, error) {
-	if !strings.Contains(list, `"`) {
+	if !strings.HasPrefix(list, `"`) && !strings.Contains(list, `,"`) {
 		return strings.Split(list, ","), nil
 	}
-	r := csv.NewReader(strings.NewReader(list))
-	r.LazyQuotes = !strings.HasPrefix(list, `"`) && !strings.Contains(list, `,"`)
-	return r.Read()
+	lines, err := csv.NewReader(strings.NewReader(list)).ReadAll()
+	if err == nil && len(lines) != 1 {
+		err = errors.New("a line break stands outside of quotes")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return lines[0], nil
 }
 
 // Parse returns all points of the values of --grid. The last variable changes first.

@@ -17,6 +17,7 @@ func TestGrid(t *testing.T) {
 		{[]string{"LR=0.1"}, "LR=0.1"},
 		{[]string{"LR=0.1,0.01", "B=a=b,"}, "LR=0.1 B=a=b|LR=0.1 B=|LR=0.01 B=a=b|LR=0.01 B="},
 		{[]string{`A="a,b",c,"d ""e"""`}, `A=a,b|A=c|A=d "e"`},
+		{[]string{"A=\"a\"\nb"}, "--grid A: a line break stands outside of quotes; quote a value that contains a comma: NAME='\"a,b\",c'"},
 		{[]string{`A=a"b,c`}, `A=a"b|A=c`},
 		{[]string{`A="a`}, `--grid A: parse error on line 1, column 3: extraneous or missing " in quoted-field; quote a value that contains a comma: NAME='"a,b",c'`},
 		{[]string{"LR"}, `--grid "LR" must have the form NAME=VALUE,VALUE...`},

@@ -149,6 +149,14 @@ func expression(pattern string) string {
 // quoted returns the regular expression of a byte.
 func quoted(c byte) string { return regexp.QuoteMeta(string([]byte{c})) }
 
+// inClass returns the regular expression of a byte in a class of characters.
+func inClass(c byte) string {
+	if strings.IndexByte(`[]^&~\-`, c) >= 0 {
+		return `\` + string([]byte{c})
+	}
+	return string([]byte{c})
+}
+
 // characterClass returns the regular expression of the class at the beginning of a pattern, and the
 // length of the class. A class without its end matches nothing.
 func characterClass(pattern string) (expression string, length int) {
@@ -170,10 +178,10 @@ func characterClass(pattern string) (expression string, length int) {
 			b.WriteString(pattern[at:end])
 			at = end
 		case c == '\\' && at+1 < len(pattern):
-			b.WriteString(`\` + pattern[at+1:at+2])
+			b.WriteString(inClass(pattern[at+1]))
 			at += 2
-		case strings.IndexByte(`[]^&~\`, c) >= 0:
-			b.WriteString(`\` + pattern[at:at+1])
+		case c != '-':
+			b.WriteString(inClass(c))
 			at++
 		default:
 			b.WriteString(pattern[at : at+1])

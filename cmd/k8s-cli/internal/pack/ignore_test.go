@@ -61,7 +61,7 @@ func (f forest) name() string {
 }
 
 func (f forest) pattern() string {
-	p := f.pick(f.name(), "*", "*.py", "*.log", "a*", "?", "[ab]", "[!a]*", "[a-c]", "[[:alpha:]]", "**", "**/a", "a/**", "a/**/b", "**/build/", "*/a", "a/*", "a?b", `\#h`, `\!n`, "b*[g]", "d/", "./a", "[", "x\\ y", "*.*")
+	p := f.pick(f.name(), "*", "*.py", "*.log", "a*", "?", "[ab]", "[!a]*", "[a-c]", "[[:alpha:]]", `[\d]`, `[a\-c]`, "**", "**/a", "a/**", "a/**/b", "**/build/", "*/a", "a/*", "a?b", `\#h`, `\!n`, "b*[g]", "d/", "./a", "[", "x\\ y", "*.*")
 	switch f.IntN(6) {
 	case 0:
 		p = "/" + p
