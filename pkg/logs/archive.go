@@ -59,25 +59,26 @@ func archiveTask(name string) string {
 }
 
 // copyArchived copies the archived log if the pod no longer exists, without the lines that
-// the reader already has.
-func (s *stream) copyArchived(ctx context.Context) {
+// the reader already has. found means that the store contains the log.
+func (s *stream) copyArchived(ctx context.Context) (found bool) {
 	if s.tailer.store == nil {
-		return
+		return false
 	}
 	about, blob, err := s.tailer.store.Get(ctx, archiveName(s.task, s.rank, s.number))
 	if err != nil || s.uid != "" && about[aboutPod] != s.uid {
 		if err != nil && !errors.Is(err, task.ErrNotFound) && ctx.Err() == nil {
 			s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 		}
-		return
+		return false
 	}
 	s.silent = false
 	if started, err := time.Parse(time.RFC3339, about[aboutStart]); err == nil && s.begin(started) != nil {
-		return
+		return true
 	}
 	if err := s.writeArchived(blob, about); err != nil && !errors.Is(err, errNoReader) {
 		s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 	}
+	return true
 }
 
 // writeArchived writes the requested lines of an archived log that the reader does not have

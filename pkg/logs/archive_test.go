@@ -194,6 +194,47 @@ func TestLogOfADeletedPodIsArchived(t *testing.T) {
 	}
 }
 
+// A lateStore has a blob from the second request for it.
+type lateStore struct {
+	*fakeStore
+	asked atomic.Int32
+}
+
+func (s *lateStore) Get(ctx context.Context, name string) (map[string]string, []byte, error) {
+	if s.asked.Add(1) == 1 {
+		return nil, nil, task.Error(task.ErrNotFound, "none")
+	}
+	return s.fakeStore.Get(ctx, name)
+}
+
+// The archiver may store the log of a stopped task a moment after its pod is gone. The log of a task
+// that never started does not exist, and nobody waits for it.
+func TestALogThatIsAboutToBeArchived(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		started time.Time
+		ended   time.Time
+		want    string
+	}{
+		{"the task has just ended", time.Now(), time.Now(), "last words\n"},
+		{"the task ended long ago", time.Now().Add(-time.Hour), time.Now().Add(-time.Hour), ""},
+		{"the task never started", time.Time{}, time.Now(), ""},
+	} {
+		w := newHubFixture(t)
+		s := &lateStore{fakeStore: newFakeStore()}
+		w.store = s
+		w.view.Record.StartedAt, w.view.Record.UpdatedAt = tt.started, tt.ended
+		w.set(0, nil, task.Stopped)
+		if err := s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "0"}, []byte(at(1)+"last words\n")); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.read(t, task.LogOptions{}); got != tt.want {
+			t.Errorf("%s: the log is %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestOptionsOfAnArchivedLog(t *testing.T) {
 	w := newHubFixture(t)
 	s := newFakeStore()

@@ -117,16 +117,34 @@ func (s *stream) run(ctx context.Context) {
 			return
 		}
 	}
-	if complete || !s.enter(ctx) {
-		return
+	until := time.Now().Add(archiveDelay)
+	for !complete && !s.copyEnded(ctx) && time.Now().Before(until) && s.isArchivedSoon() && pause(ctx) {
+	}
+}
+
+// copyEnded copies the log of an ended pod, or the archived log if the pod no longer exists. over is
+// false if there is neither, or if the log of the pod broke off.
+func (s *stream) copyEnded(ctx context.Context) (over bool) {
+	if !s.enter(ctx) {
+		return false
 	}
 	defer s.exit()
-	if s.pod != nil && s.finish(ctx, nil, false) {
-		return
+	if s.pod != nil && s.finish(ctx, nil, false) || ctx.Err() != nil || s.out.failure() != nil {
+		return true
 	}
-	if ctx.Err() == nil && s.out.failure() == nil {
-		s.copyArchived(ctx)
-	}
+	return s.copyArchived(ctx)
+}
+
+// archiveDelay is how long a stream waits for the archive of a log whose pod no longer exists. The
+// archiver stores a log a moment after the pod is gone.
+const archiveDelay = 10 * time.Second
+
+// isArchivedSoon reports whether the task ended so recently that the archiver may still be storing the
+// log of its last attempt.
+func (s *stream) isArchivedSoon() bool {
+	v, _ := s.tailer.projection.WatchTask(s.task)
+	return s.tailer.store != nil && s.out.failure() == nil && v.Record != nil && v.Phase.Over() && !v.StartedAt.IsZero() &&
+		time.Since(v.UpdatedAt) < 6*archiveDelay && s.number == attempt.Current(v, s.rank)
 }
 
 // enter waits for a slot and reports whether it got one. exit returns the slot.

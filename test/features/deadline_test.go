@@ -3,6 +3,7 @@ package features
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -27,34 +28,69 @@ func TestTasksEndAtTheirDeadline(t *testing.T) {
 		"config: {kubernetes: {pod_config: {spec: {terminationGracePeriodSeconds: 1, nodeSelector: {"+deadlineLabel+": "+ann.namespace+"}}}}}\n")
 	ann.awaitWhere(t, waits, "waits for a machine", func(s task.Status) bool { return s.Metadata.Reason == "Unschedulable" })
 
-	const recovers = "max_duration: 10s\nresources: {job_recovery: {max_restarts_on_errors: 3}}\n" + soonKilled
-	sleeps := ann.submit(t, recovers+yaml("run", endless))
-	fails := ann.submit(t, recovers+"run: sleep 2; exit 3\n")
-	several := ann.submit(t, "num_nodes: 2\n"+recovers+yaml("run", endless))
-	running := ann.awaitWhere(t, sleeps, "runs", func(s task.Status) bool { return s.Metadata.Deadline != nil })
-	if m := running.Metadata; m.MaxDuration != "10s" || time.Until(*m.Deadline) > 10*time.Second {
+	const recovers = "resources: {job_recovery: {max_restarts_on_errors: 3}}\n" + soonKilled
+	all := []*limited{
+		{limit: 20 * time.Second, file: recovers + yaml("run", endless)},
+		{limit: 20 * time.Second, file: recovers + "run: exit 3\n"}, // starts again 10 s and 30 s after its first attempt
+		{limit: 20 * time.Second, file: "num_nodes: 2\n" + recovers + yaml("run", endless)},
+	}
+	sleeps, fails, several := all[0], all[1], all[2]
+	for _, l := range all {
+		ann.submitLimited(t, l)
+	}
+	ann.awaitBefore(t, several, func(s task.Status) bool { return s.Metadata.Deadline != nil })
+	ann.awaitBefore(t, fails, func(s task.Status) bool { return len(s.Metadata.Nodes[0].Attempts) > 0 })
+	running := ann.awaitBefore(t, sleeps, func(s task.Status) bool {
+		return s.Metadata.Deadline != nil && ann.log(t, sleeps.id, client.LogOptions{NoFollow: true}) == "begun\n"
+	})
+	if m := running.Metadata; m.MaxDuration != fmt.Sprintf("%.0fs", sleeps.limit.Seconds()) || time.Until(*m.Deadline) > sleeps.limit {
 		t.Errorf("a running task shows %q and %s", m.MaxDuration, m.Deadline)
 	}
-	if text := ann.cli(t, "jobs", "status", sleeps).ok(t); !strings.Contains(text, "max_duration: 10s, ") || !strings.Contains(text, " left\n") {
+	if text := ann.cli(t, "jobs", "status", sleeps.id).ok(t); !strings.Contains(text, "max_duration: "+running.Metadata.MaxDuration+", ") || !strings.Contains(text, " left\n") {
 		t.Errorf("jobs status shows no time that is left:\n%s", text)
 	}
-	ann.awaitWhere(t, several, "runs", func(s task.Status) bool { return s.Metadata.Deadline != nil })
 	s.process.Kill()
 	ann = s.again(t).as(t, "ann")
 
-	for _, id := range []string{sleeps, fails, several} {
-		ann.showsDeadline(t, id, 10*time.Second)
+	for _, l := range all {
+		ann.showsDeadline(t, l.id, l.limit)
 	}
-	if got := ann.task(t, fails).Metadata; got.Attempt < 1 || len(got.Nodes[0].Attempts) < 1 {
-		t.Errorf("the task that failed in between shows the attempts %+v", got.Nodes[0].Attempts)
+	if got := ann.task(t, fails.id).Metadata; got.Attempt < 1 || len(got.Nodes[0].Attempts) < 1 {
+		t.Errorf("the task that failed in between shows %+v", got.Nodes[0])
 	}
-	if got := ann.log(t, sleeps, client.LogOptions{}); got != "begun\n" {
+	if got := ann.log(t, sleeps.id, client.LogOptions{}); got != "begun\n" {
 		t.Errorf("the log is %q", got)
 	}
 	ann.labelMachine(t, running.Metadata.Nodes[0].Host, deadlineLabel, ann.namespace)
 	ann.showsDeadline(t, waits, 4*time.Second)
 	if waited := startOf(ann.task(t, waits)).Sub(ann.task(t, waits).CreatedAt); waited < 4*time.Second {
 		t.Errorf("the task waited only for %s", waited)
+	}
+}
+
+// A limited task runs for a limit at most.
+type limited struct {
+	limit time.Duration
+	file  string
+	id    string
+}
+
+func (u *user) submitLimited(t *testing.T, l *limited) {
+	t.Helper()
+	l.id = u.submit(t, fmt.Sprintf("max_duration: %.0fs\n", l.limit.Seconds())+l.file)
+}
+
+// awaitBefore waits until the status of a task satisfies ok. If the task has reached its limit
+// before, because the machine is busy, awaitBefore submits the task again with twice the limit.
+func (u *user) awaitBefore(t *testing.T, l *limited, ok func(task.Status) bool) task.Status {
+	t.Helper()
+	for {
+		s := u.awaitWhere(t, l.id, "", func(s task.Status) bool { return ok(s) || s.Phase.Over() })
+		if ok(s) || l.limit > 5*time.Minute {
+			return s
+		}
+		l.limit *= 2
+		u.submitLimited(t, l)
 	}
 }
 
