@@ -7,7 +7,7 @@ import (
 )
 
 // The list of the dashboard shows a task after the user has logged in, and follows the task
-// without another load of the page.
+// by its events alone: without another load of the page or of the list.
 func TestDashboardShowsATask(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
@@ -26,6 +26,11 @@ func TestDashboardShowsATask(t *testing.T) {
 	row := `.row[data-id="` + id + `"]`
 	p.awaitText(t, row, "shown")
 	p.awaitText(t, row, "running")
+	p.eval(t, `(() => {
+		const fetch = window.fetch;
+		const isStream = (options) => new Headers(options?.headers).get("Accept") === "text/event-stream";
+		window.fetch = (path, options) => isStream(options) ? fetch(path, options) : new Promise(() => {});
+	})()`)
 	ann.stop(t, id)
 	p.awaitText(t, row, "stopped")
 	if len(p.errors) > 0 {
