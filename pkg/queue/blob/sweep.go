@@ -83,7 +83,8 @@ type sweeper struct {
 	retention time.Duration
 
 	known   map[string]bool      // index() of the last sweep
-	lost    []string             // names that left the index, and that are still to be removed
+	left    []string             // names that left the index between the last two sweeps
+	lost    []string             // names to remove
 	unknown map[string]time.Time // when this process first saw stored data of no known upload
 	listed  time.Time            // time of the last list of the store
 }
@@ -125,13 +126,7 @@ func (s *sweeper) sweep(ctx context.Context, now time.Time) (err error) {
 	if _, ok := s.log.WaitReadIndex(ctx); !ok { // afterwards the index contains every upload that was stored and logged before List
 		return errNoReadIndex
 	}
-	known := s.index()
-	for name := range s.known {
-		if !known[name] {
-			s.lost = append(s.lost, name)
-		}
-	}
-	s.known = known
+	s.update(s.index())
 	if list {
 		s.listed = now
 		s.lost = append(s.lost, s.strangers(stored, now)...)
@@ -147,6 +142,23 @@ func (s *sweeper) sweep(ctx context.Context, now time.Time) (err error) {
 	}
 	s.lost = nil
 	return nil
+}
+
+// update notes which names have left the index. A name is lost when two sweeps in a row miss it, because
+// an index that is being rebuilt from the log is incomplete for a moment.
+func (s *sweeper) update(known map[string]bool) {
+	for _, name := range s.left {
+		if !known[name] {
+			s.lost = append(s.lost, name)
+		}
+	}
+	s.left = nil
+	for name := range s.known {
+		if !known[name] {
+			s.left = append(s.left, name)
+		}
+	}
+	s.known = known
 }
 
 // strangers returns the names of stored data that has belonged to no upload for a long time, by the

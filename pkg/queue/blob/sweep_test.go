@@ -144,19 +144,22 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	sweep(now, "ann/1", "ann/2", "ann/lost")
 	l.append(t, stored("ann", sum, "ann/3"))
 	store["ann/3"], store["ann/new"] = true, true
-	sweep(now.Add(time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new") // ann/3 replaces ann/1
+	sweep(now.Add(time.Minute), "ann/1", "ann/2", "ann/3", "ann/lost", "ann/new") // ann/3 replaces ann/1
+	sweep(now.Add(2*time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new")
 	sweep(now.Add(50*time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new")
 	sweep(now.Add(62*time.Minute), "ann/2", "ann/3", "ann/new") // no upload of the log for more than an hour
 	if facts := l.facts(); len(facts) != 0 {
 		t.Errorf("facts %q", facts)
 	}
-	sweep(now.Add(5*retention/4), "ann/3") // a task needs ann/3
+	sweep(now.Add(5*retention/4), "ann/2", "ann/3")
+	sweep(now.Add(5*retention/4+time.Minute), "ann/3") // a task needs ann/3
 	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
 	l.append(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
 	sweep(now.Add(9*retention/4), "ann/3") // ann/3 was used until the end of its task
-	sweep(now.Add(5 * retention))
+	sweep(now.Add(5*retention), "ann/3")
+	sweep(now.Add(5*retention + time.Minute))
 	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
 		t.Errorf("facts %q", facts)
 	}
@@ -164,6 +167,19 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	store["ann/late"] = true
 	if err := sweeper.sweep(t.Context(), now.Add(24*time.Hour)); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
+	}
+}
+
+// An index that is being rebuilt from the log misses everything for a moment.
+func TestASweepDuringARebuildRemovesNothing(t *testing.T) {
+	t.Parallel()
+	store, known := fakeUploads{"ann/1": true}, map[string]bool{"ann/1": true}
+	sweeper := newSweeper(store, func() map[string]bool { return known }, newLog(), time.Hour)
+	for _, now := range []map[string]bool{known, {}, known, {}, known} {
+		known = now
+		if err := sweeper.sweep(t.Context(), time.Now()); err != nil || len(store) != 1 {
+			t.Fatalf("%v, left %v", err, store)
+		}
 	}
 }
 
