@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all attacks on the server and the CLI, on a separate cluster without nodes. `make
+# Runs all attacks on the server and the CLI, on a separate cluster with fake nodes. `make
 # attack` calls this script; the arguments are passed to test/attack.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ cluster() { go -C deploy/local run . "$1" --dir "$dir" --instance "${INSTANCE:-7
 programs=$(mktemp -d)
 trap 'rm -rf "$programs"; cluster down' EXIT
 cluster down
-cluster up --nodes none
+cluster up --nodes kwok
 echo "building the server, the CLI and what attacks them"
 CGO_ENABLED=0 go build -trimpath -o "$programs/" ./cmd/... ./test/attack
 "$programs/attack" -kubeconfig "$dir/kubeconfig" -programs "$programs" "$@"

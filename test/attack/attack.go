@@ -62,6 +62,8 @@ func groups() []group {
 		{"review", reviewAttacks, 1},
 		{"nats", natsAttacks, 8},
 		{"cli", cliAttacks, 8},
+		{"pods", podAttacks, 4},
+		{"programs", programAttacks, 4},
 	}
 }
 

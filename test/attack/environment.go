@@ -31,6 +31,7 @@ const (
 	byReview  mode = "review" // uses TokenReview, through a proxy that counts requests
 	farProxy  mode = "far"    // trusts X-User from 10.0.0.0/8
 	nearProxy mode = "near"   // trusts X-User from 127.0.0.0/8; root is an administrator
+	allowExec mode = "exec"   // trusts X-User, and allows sessions in tasks
 )
 
 // An environment is the target of attacks: servers and their cluster.
@@ -111,6 +112,8 @@ func (w *environment) flags(m mode, s *server) ([]string, error) {
 	switch m {
 	case byHeader:
 		own = []string{"--notify-hosts", "*.notify.example,127.0.0.1:1"}
+	case allowExec:
+		own = []string{"--allow-exec"}
 	case byToken:
 		path, err := w.tokensFile()
 		if err != nil {
