@@ -63,8 +63,9 @@ func TestMetricsAreElsewhere(t *testing.T) {
 	serve(t, &fake{}).send(http.MethodGet, "/metrics", "").wantError(t, 404, "no such route")
 }
 
-// TestAudit checks that the audit log has every request that changes something, with the
-// user, the command and the result.
+// TestAudit checks that the audit log has every request that changes something, and every
+// request of an administrator that reads an object of another user, with the user, the command and the
+// result.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	s := serveWith(t, &fake{verdict: func(c task.Command) (task.Result, error) {
@@ -78,12 +79,14 @@ func TestAudit(t *testing.T) {
 	}}, withAuthenticator)
 	bob, root := []string{"Authorization", "Bearer bobs", requestID, "r1"}, []string{"Authorization", "Bearer roots", requestID, "r2"}
 	s.send(http.MethodGet, "/tasks/anns", "", bob...)
+	s.send(http.MethodGet, "/tasks/anns", "", root...)
 	s.send(http.MethodPost, "/tasks/submit", small, bob...)
 	s.send(http.MethodPost, "/tasks/other/stop", "", bob...)
 	s.send(http.MethodPost, "/tasks/anns/stop", "", root...)
 	s.send(http.MethodPost, "/tasks/stop?all_users=true", "", bob...)
 	lines := strings.Split(strings.TrimSpace(s.logged.String()), "\n")
 	want := []string{
+		`logger=audit user=root command=read id=anns code=200 verdict=accepted request=r2 peer=127.0.0.1 owner=ann`,
 		`logger=audit user=bob command=submit id=made1234 code=200 verdict=accepted request=r1 peer=127.0.0.1`,
 		`logger=audit user=bob command=stop id=other code=404 verdict="Task other not found" request=r1 peer=127.0.0.1`,
 		`logger=audit user=root command=stop id=anns code=200 verdict=accepted request=r2 peer=127.0.0.1 owner=ann`,

@@ -197,6 +197,7 @@ func (w *decoder) finish(t *task.Spec) error {
 		}
 	}
 	w.remark(*t)
+	w.remarkPrograms(*t)
 	return nil
 }
 

@@ -17,13 +17,16 @@ import (
 )
 
 // Version changes whenever the content of an image changes.
-const Version = "2"
+const Version = "3"
 
 // Pause is the name of the image that holds the namespaces of a pod.
 const Pause = "k8s-cli.local/pause:1"
 
 // Task is the name of an image with a shell and common tools.
 const Task = "k8s-cli.local/task:1"
+
+// Busybox is the name of the task image without bash.
+const Busybox = "k8s-cli.local/busybox:1"
 
 // StandIn is the name of the default image of the server. The cluster has no registry to
 // pull this image from, so another image has its name: the task image with an additional

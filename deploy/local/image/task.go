@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -35,7 +36,7 @@ type Programs struct {
 	Python  string // a root file system with the Python of Debian
 }
 
-// WriteTasks writes the task image and the stand-in of the Python image.
+// WriteTasks writes the task image, the same image without bash, and the stand-in of the Python image.
 func WriteTasks(ctx context.Context, path string, p Programs) error {
 	shell, err := p.shell(ctx)
 	if err != nil {
@@ -60,6 +61,14 @@ func WriteTasks(ctx context.Context, path string, p Programs) error {
 	}
 	images := archive{}
 	if err := images.add(config, taskNames, base); err != nil {
+		return err
+	}
+	box, err := layer(slices.DeleteFunc(slices.Clone(shell), func(f file) bool { return f.path == "bin/bash" }))
+	if err != nil {
+		return err
+	}
+	config.Cmd = []string{"/bin/sh"}
+	if err := images.add(config, []string{Busybox}, box); err != nil {
 		return err
 	}
 	config.Cmd = []string{"python3"}
