@@ -338,7 +338,7 @@ func backupScene(t *testing.T) scene {
 	before := u.tasks(t)
 	s.env = []string{"NATS_URL=" + nats}
 	s.before = map[string]func(*testing.T){
-		"for s in OBJ_SNAPSHOTS LOG OBJ_SUBMISSIONS EVENTS OBJ_LOGS OBJ_UPLOADS; do nats stream rm -f $s; nats stream restore backup/$s; done": func(t *testing.T) {
+		"for s in OBJ_SNAPSHOTS LOG OBJ_SUBMISSIONS EVENTS OBJ_LOGS OBJ_UPLOADS OBJ_OUTPUTS; do nats stream rm -f $s; nats stream restore backup/$s; done": func(t *testing.T) {
 			u.submit(t, idle) // after the backup
 			u.process.terminate(t)
 		},

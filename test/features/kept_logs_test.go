@@ -132,7 +132,7 @@ func byNode(text string) string {
 	return nodes[0].String() + nodes[1].String()
 }
 
-// The kubelet starts a new file when a log has 10 MiB, and from then on serves only the new
+// The kubelet starts a new file when a log has 16 MiB, and from then on serves only the new
 // file. A follower gets all lines, even if the connection breaks after the rotation.
 func TestLogRotation(t *testing.T) {
 	t.Parallel()
@@ -141,7 +141,7 @@ func TestLogRotation(t *testing.T) {
 	w := linkTo(t, strings.TrimPrefix(ann.url, "http://"))
 	there := &user{Client: client.New(w.Address(), ann.name), server: ann.server, name: ann.name}
 	t.Cleanup(there.Close)
-	const lines = 1100
+	const lines = 1750
 	id := ann.submit(t, "envs: {GATE: "+gate.url+"}\n"+
 		yaml("run", fmt.Sprintf("line=$(head -c 10000 /dev/zero | tr '\\0' x); for i in $(seq 1 %d); do echo $i $line; done; wget -qO- $GATE; echo more; echo", lines)))
 	follows := there.follow(t, id, client.LogOptions{})

@@ -51,6 +51,7 @@ func kubeletConfig(l layout.Layout) string {
 		"clusterDNS":               []string{l.Gateway().String()},
 		"resolvConf":               "", // tasks must not use the search domains of the machine
 		"podLogsDir":               l.Path("pod-logs"),
+		"containerLogMaxSize":      "16Mi", // the kubelet shows only the newest file of a log
 		"volumePluginDir":          l.Run("kubelet", "volume-plugins"),
 		"cgroupDriver":             "cgroupfs",
 		"cgroupRoot":               host.Cgroup(l),
