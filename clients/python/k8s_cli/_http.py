@@ -4,10 +4,12 @@ import base64
 import errno
 import http.client
 import json
+import os
 import re
 import socket
 import ssl
 import urllib.request
+import weakref
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -19,6 +21,34 @@ CONNECT_TIMEOUT = 10.0  # longest wait for a connection in seconds
 IDLE_TIMEOUT = 30.0  # seconds after which an idle connection is closed instead of reused
 MAX_HEAD = 64 << 10  # largest head of a response in bytes
 _MAX_DETAIL = 64 << 10  # larger than any message of the server; bounds the error page of a proxy
+
+_process = object()
+_inherited: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def process() -> object:
+    """Returns an object that stands for this process. The child of a fork gets another one."""
+    return _process
+
+
+def not_inherited(owner: Any) -> None:
+    """Calls owner.after_fork in each child of a fork, before any other code of the child runs.
+
+    A child that used a connection of its parent would read answers to the requests of the parent, and a lock that
+    another thread of the parent held would never be released.
+    """
+    _inherited.add(owner)
+
+
+def _after_fork() -> None:
+    global _process
+    _process = object()
+    for owner in list(_inherited):
+        owner.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 Query = Sequence[Tuple[str, Union[str, int]]]
 Headers = List[Tuple[bytes, bytes]]
@@ -133,6 +163,11 @@ def unreachable(url: str, err: BaseException, limit: Optional[float] = None) -> 
     if isinstance(err, OSError) and err.errno in (errno.ECONNRESET, errno.EPIPE):
         broke = True
     return ConnectionFailed(f"cannot reach the API server at {url}: {text}", broke=broke)
+
+
+def of_parent(url: str) -> ConnectionFailed:
+    """Returns the error of a response whose connection belongs to the parent of this process."""
+    return ConnectionFailed(f"the connection to the API server at {url} belongs to the process that opened it", broke=True)
 
 
 def open_tunnel(origin: Origin) -> socket.socket:

@@ -7,7 +7,21 @@ import threading
 import time
 from typing import Any, Callable, List, Mapping, Optional, Tuple, TypeVar
 
-from ._http import CONNECT_TIMEOUT, IDLE_TIMEOUT, Body, File, Headers, Origin, keep_alive, merged, tunnel_headers, unreachable
+from ._http import (
+    CONNECT_TIMEOUT,
+    IDLE_TIMEOUT,
+    Body,
+    File,
+    Headers,
+    Origin,
+    keep_alive,
+    merged,
+    not_inherited,
+    of_parent,
+    process,
+    tunnel_headers,
+    unreachable,
+)
 from .errors import ConnectionFailed
 
 T = TypeVar("T")
@@ -62,10 +76,13 @@ class Response:
         self._transport, self._connection, self._sock, self._raw = transport, connection, sock, raw
         self.status: int = raw.status
         self._released = False
+        self._process = process()
         self.header: Mapping[str, str] = merged(raw.getheaders())
 
     def chunk(self, timeout: float) -> bytes:
         """Returns bytes of the body as soon as there are some, and b"" at its end."""
+        if self._process is not process():
+            raise of_parent(self._transport.url)
         try:
             if self._raw.isclosed():
                 return b""
@@ -99,18 +116,23 @@ class Response:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Closes the connection, unless the response was read to the end."""
-        if not self._released:
+        """Closes the connection, unless the response was read to the end, or the connection is one of the parent."""
+        if not self._released and self._process is process():
             self._raw.close()
             self._connection.close()
 
 
 class Transport:
-    """Connections to the server. A transport is safe for concurrent use."""
+    """Connections to the server. A transport is safe for concurrent use, and after a fork in both processes."""
 
     def __init__(self, origin: Origin) -> None:
         self.url = origin.url
         self._origin = origin
+        self.after_fork()
+        not_inherited(self)
+
+    def after_fork(self) -> None:
+        """Forgets the connections of the parent."""
         self._lock = threading.Lock()
         self._idle: List[Tuple[http.client.HTTPConnection, float]] = []
 

@@ -23,7 +23,7 @@ from typing import (
 
 from . import _http, _retry, _settings, _tokens, models
 from ._version import VERSION
-from .errors import ApiError, ConnectionFailed, CredentialsUnusable, NotFound, api_error
+from .errors import ApiError, ConnectionFailed, CredentialsUnusable, NotFound, WrongAnswer, api_error
 from ._io import Response, Transport, call, sleep
 
 T = TypeVar("T")
@@ -181,10 +181,22 @@ class Requests:
         return {"Authorization": "Bearer " + call(self._token)}
 
     def fetch(
-        self, kind: Type[T], path: str, query: Query = (), *, login: bool = True, retry: bool = True
+        self,
+        kind: Type[T],
+        path: str,
+        query: Query = (),
+        *,
+        login: bool = True,
+        retry: bool = True,
+        about: Tuple[str, str] = ("", ""),
     ) -> T:
+        """Returns the object in a response. about is the field that names the object, and its value."""
         answer = self.request("GET", path, query=query, login=login, retry=retry)
-        return models.decode(kind, answer.json())
+        found = answer.json()
+        field, asked = about
+        if field:
+            check_answer(self.url, field, asked, found.get(field))
+        return models.decode(kind, found)
 
     def fetch_page(self, kind: Type[T], path: str, field: str, **filters: Any) -> models.Page[T]:
         answer = self.request("GET", path, query=query_of(**filters))
@@ -206,6 +218,12 @@ class Requests:
             cursor = page.next
             if not cursor:
                 return
+
+
+def check_answer(url: str, field: str, asked: str, found: Any) -> None:
+    """Raises an error if a response is about another object than the request, so that no mistake on the way stays unseen."""
+    if found != asked:
+        raise WrongAnswer(f"the API server at {url} was asked about {field} {asked!r} and answered about {found!r}")
 
 
 def segment(text: str) -> str:

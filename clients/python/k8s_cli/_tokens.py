@@ -11,6 +11,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Callable, Dict, Mapping, Optional
 
+from ._http import not_inherited
 from ._settings import is_confidential
 from .errors import CredentialsUnusable
 
@@ -36,7 +37,12 @@ class _Once:
     """A source that asks until the first token, and then returns that token."""
 
     def __init__(self, ask: TokenSource) -> None:
-        self._ask, self._token, self._lock = ask, "", threading.Lock()
+        self._ask, self._token = ask, ""
+        self.after_fork()
+        not_inherited(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
 
     def __call__(self) -> str:
         with self._lock:
@@ -101,7 +107,12 @@ class Session:
     """A login at an OpenID Connect issuer. The session renews its ID token before the expiry."""
 
     def __init__(self, session: Mapping[str, Any], save: Callable[[Mapping[str, Any]], None]) -> None:
-        self._session, self._save, self._lock = dict(session), save, threading.Lock()
+        self._session, self._save = dict(session), save
+        self.after_fork()
+        not_inherited(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
 
     def __call__(self) -> str:
         with self._lock:

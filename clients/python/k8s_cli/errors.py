@@ -29,6 +29,11 @@ class ConnectionFailed(Error, ConnectionError):
         self.broke = broke  # the connection broke after it was established
 
 
+class WrongAnswer(Error):
+    """The response is about another object than the request: something between the client and the server mixes up
+    connections."""
+
+
 class LogBroken(Error):
     """A log broke off, and the client could not resume it. The task may still run."""
 

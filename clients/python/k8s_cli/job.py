@@ -108,7 +108,7 @@ class Job:
 
     def events(self, *, after: str = "") -> EventStream:
         """Returns the stream of the events of the task, from the first event on, until the task is over."""
-        return EventStream(self._client, f"/tasks/{segment(self.id)}/events", [], after, one=True)
+        return EventStream(self._client, f"/tasks/{segment(self.id)}/events", [], after, about=("task_id", self.id))
 
     def past_events(self, *, after: str = "", limit: Optional[int] = None) -> List[models.Event]:
         """Returns the events so far, oldest first."""

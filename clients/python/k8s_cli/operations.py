@@ -26,7 +26,7 @@ class Operations(Requests):
 
     def status(self, id: str) -> models.TaskStatus:
         """Returns the status of a task."""
-        return self.fetch(models.TaskStatus, f"/tasks/{segment(id)}")
+        return self.fetch(models.TaskStatus, f"/tasks/{segment(id)}", about=("task_id", id))
 
     def spec(self, id: str) -> Dict[str, Any]:
         """Returns the task as submitted, with secrets redacted."""
@@ -116,7 +116,7 @@ class Operations(Requests):
 
     def group_status(self, name: str, *, user: str = "") -> models.GroupStatus:
         """Returns the state of a group. Only administrators may name a user."""
-        return self.fetch(models.GroupStatus, f"/groups/{segment(name)}", query_of(user=user))
+        return self.fetch(models.GroupStatus, f"/groups/{segment(name)}", query_of(user=user), about=("group", name))
 
     def groups(
         self,
@@ -267,7 +267,7 @@ class Operations(Requests):
 
     def volume(self, id: str) -> models.Volume:
         """Returns the status of a volume."""
-        return self.fetch(models.Volume, f"/volumes/{segment(id)}")
+        return self.fetch(models.Volume, f"/volumes/{segment(id)}", about=("volume_id", id))
 
     def volumes(
         self,
@@ -288,7 +288,7 @@ class Operations(Requests):
 
     def volume_events(self, id: str, *, after: str = "") -> EventStream:
         """Returns the stream of the events of a volume, from the first event on, until the volume is deleted."""
-        return EventStream(self, f"/volumes/{segment(id)}/events", [], after, one=True)
+        return EventStream(self, f"/volumes/{segment(id)}/events", [], after, about=("volume_id", id))
 
     # Uploads
 

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import base64
+import concurrent.futures
 import datetime
 import http.server
 import io
@@ -342,6 +343,57 @@ def some_log(r: random.Random, lines: int) -> List[Tuple[int, bytes]]:
 def stamped(at: int, text: bytes) -> bytes:
     whole = datetime.datetime.fromtimestamp(at // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
     return b"%s.%09dZ %s\n" % (whole.encode(), at % 10**9, text)
+
+
+class TestProcesses(unittest.TestCase):
+    """A client that was used before a fork answers in both processes, each for itself."""
+
+    def test_ways(self) -> None:
+        class Echo(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self.answer(self.path.rpartition("/")[2])
+
+            def do_POST(self) -> None:
+                self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["name"])
+
+            def answer(self, id: str) -> None:
+                time.sleep(random.random() / 500)
+                body = json.dumps({"task_id": id}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 256
+
+            def handle_error(self, *_: Any) -> None:
+                pass  # children end without a word
+
+        with Server(("127.0.0.1", 0), Echo) as server:
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            url = "http://127.0.0.1:%d" % server.server_address[1]
+            home = pathlib.Path(__file__).resolve().parents[1]
+
+            def run(flavour: str, way: str) -> Tuple[str, str]:
+                command = [sys.executable, "-W", "ignore", "-m", "tests.processes", way]
+                env = dict(os.environ, FLAVOUR=flavour, URL=url)
+                done = subprocess.run(command, cwd=home, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                return done.stdout.decode().strip(), done.stderr.decode()
+
+            ways = ("fork", "threads", "multiprocessing", "forkserver", "executor", "server")
+            both = [("blocking", way) for way in ways]
+            both += [("asyncio", way) for way in ways if way != "threads"]  # a client for asyncio belongs to one thread
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                for case, got in zip(both, pool.map(lambda case: run(*case), both)):
+                    with self.subTest(case):
+                        self.assertEqual(got, ("right", ""))
+            server.shutdown()
 
 
 class TestLogs(unittest.TestCase):

@@ -16,7 +16,10 @@ from .._http import (
     Origin,
     keep_alive,
     merged,
+    not_inherited,
+    of_parent,
     open_tunnel,
+    process,
     unreachable,
 )
 from ..errors import ConnectionFailed
@@ -91,6 +94,7 @@ class Response:
         self._chunked = header.get("transfer-encoding", "").lower() == "chunked"
         self._left = 0 if self._chunked else int(header.get("content-length", -1))  # bytes
         self._released = False
+        self._process = process()
         self._first = True  # no chunk has begun
         if self._left < 0 and not self._chunked and method != "HEAD" and status not in (204, 304):
             raise EOFError("the response has no length")  # its end could be a broken connection
@@ -98,6 +102,8 @@ class Response:
 
     async def chunk(self, timeout: float) -> bytes:
         """Returns bytes of the body as soon as there are some, and b"" at its end."""
+        if self._process is not process():
+            raise of_parent(self._transport.url)
         try:
             return await asyncio.wait_for(self._chunk(), None if timeout == math.inf else timeout)
         except asyncio.TimeoutError as err:
@@ -157,8 +163,8 @@ class Response:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Closes the connection, unless the response was read to the end."""
-        if not self._released:
+        """Closes the connection, unless the response was read to the end, or the connection is one of the parent."""
+        if not self._released and self._process is process():
             self._connection.close()
 
 
@@ -171,11 +177,16 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
 
 
 class Transport:
-    """Connections to the server, for the event loops of one thread."""
+    """Connections to the server, for the event loops of one thread. After a fork, both processes may use it."""
 
     def __init__(self, origin: Origin) -> None:
         self.url = origin.url
         self._origin = origin
+        self.after_fork()
+        not_inherited(self)
+
+    def after_fork(self) -> None:
+        """Forgets the connections of the parent, whose event loop still watches them."""
         self._idle: List[_Connection] = []
 
     async def send(

@@ -7,7 +7,7 @@ from typing import Optional, Sequence, Tuple
 from .. import _retry, _streams, models
 from ..errors import ApiError, ConnectionFailed, WaitTimeout, is_unavailable
 from ._io import Response, sleep
-from ._requests import Requests
+from ._requests import Requests, check_answer
 
 _QUIET = 45.0  # seconds of silence after which the client treats a stream as broken
 
@@ -21,11 +21,18 @@ class EventStream:
     """
 
     def __init__(
-        self, client: Requests, path: str, query: Sequence[Tuple[str, str]], after: str, *, one: bool = False
+        self,
+        client: Requests,
+        path: str,
+        query: Sequence[Tuple[str, str]],
+        after: str,
+        *,
+        about: Tuple[str, str] = ("", ""),
     ) -> None:
+        """about is the field that names the object of the stream, and its value, if the stream is of one object."""
         self.last_id = after  # id of the last event
         self._client, self._path, self._query = client, path, query
-        self._one = one  # the stream is of one object
+        self._about = about
         self._over = self._opened = False
         self._response: Optional[Response] = None
         self._reader = _streams.EventReader()
@@ -70,8 +77,12 @@ class EventStream:
                 message = self._ready.pop(0)
                 self.last_id = message.id or self.last_id
                 if message.data:
-                    event = models.decode(models.Event, json.loads(message.data))
-                    self._over = self._one and event.over
+                    fields = json.loads(message.data)
+                    field, asked = self._about
+                    if field:
+                        check_answer(self._client.url, field, asked, fields.get(field))
+                    event = models.decode(models.Event, fields)
+                    self._over = bool(field) and event.over
                     if self._over:
                         self.close()
                     return event

@@ -25,7 +25,7 @@ class Operations(Requests):
 
     async def status(self, id: str) -> models.TaskStatus:
         """Returns the status of a task."""
-        return await self.fetch(models.TaskStatus, f"/tasks/{segment(id)}")
+        return await self.fetch(models.TaskStatus, f"/tasks/{segment(id)}", about=("task_id", id))
 
     async def spec(self, id: str) -> Dict[str, Any]:
         """Returns the task as submitted, with secrets redacted."""
@@ -115,7 +115,7 @@ class Operations(Requests):
 
     async def group_status(self, name: str, *, user: str = "") -> models.GroupStatus:
         """Returns the state of a group. Only administrators may name a user."""
-        return await self.fetch(models.GroupStatus, f"/groups/{segment(name)}", query_of(user=user))
+        return await self.fetch(models.GroupStatus, f"/groups/{segment(name)}", query_of(user=user), about=("group", name))
 
     async def groups(
         self,
@@ -266,7 +266,7 @@ class Operations(Requests):
 
     async def volume(self, id: str) -> models.Volume:
         """Returns the status of a volume."""
-        return await self.fetch(models.Volume, f"/volumes/{segment(id)}")
+        return await self.fetch(models.Volume, f"/volumes/{segment(id)}", about=("volume_id", id))
 
     async def volumes(
         self,
@@ -287,7 +287,7 @@ class Operations(Requests):
 
     def volume_events(self, id: str, *, after: str = "") -> EventStream:
         """Returns the stream of the events of a volume, from the first event on, until the volume is deleted."""
-        return EventStream(self, f"/volumes/{segment(id)}/events", [], after, one=True)
+        return EventStream(self, f"/volumes/{segment(id)}/events", [], after, about=("volume_id", id))
 
     # Uploads
 
