@@ -67,6 +67,23 @@ func loginAttacks() (all []attack) {
 			return nil
 		}))
 	}
+	for _, args := range []string{"", "--device", "--no-browser"} {
+		all = append(all, scene("login: an issuer that only the server names, "+args, "the issuer is not asked for a token", func(ctx context.Context, w *environment) error {
+			asked := newHostile(says(`{}`))
+			defer asked.Close()
+			h := newHostile(says(`{"identified_by":"oidc","client_id":"k8s-cli","issuer":"` + asked.URL + `"}`))
+			defer h.Close()
+			u, err := w.cliUser()
+			if err != nil {
+				return err
+			}
+			out, err := u.run(ctx, h, "y\n", append([]string{"auth", "login"}, strings.Fields(args)...)...)
+			if err != nil || asked.told() != "" || !strings.Contains(out, "--issuer") {
+				return fmt.Errorf("the issuer was told %q, %w: %s", asked.told(), err, out)
+			}
+			return nil
+		}))
+	}
 	all = append(all, modeAttacks()...)
 	return append(all, control(scene("login: --from-kubeconfig", "the token is shown to the server", func(ctx context.Context, w *environment) error {
 		h := newHostile(says(`{"user":"ann","identified_by":"tokenreview"}`))
