@@ -53,6 +53,9 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	deps.authenticator.Set(who)
 	p := &parts{config: c, deps: deps, logger: logger, store: newStore(c)}
 	tailer := logs.New(deps.k8s, c.namespace, p.store, deps.archivedLogs, logger)
+	if c.keepLogs > 0 {
+		tailer.AwaitArchive()
+	}
 	p.archiver = logs.NewArchiver(tailer, p.store, int(c.keepLogs), deps.log.IsCaughtUp)
 	p.controller = newController(c, deps, p.store, p.archiver, tracer, logger)
 	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Enqueue, p.archiver.Enqueue)

@@ -207,23 +207,28 @@ func (s *lateStore) Get(ctx context.Context, name string) (map[string]string, []
 	return s.fakeStore.Get(ctx, name)
 }
 
-// The archiver may store the log of a stopped task a moment after its pod is gone. The log of a task
-// that never started does not exist, and nobody waits for it.
+// The archiver may store the log of a stopped task a moment after its pod is gone. A reader does not
+// wait for the log of a task that never started, nor if the server archives no logs.
 func TestALogThatIsAboutToBeArchived(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		started time.Time
 		ended   time.Time
+		awaits  bool
 		want    string
 	}{
-		{"the task has just ended", time.Now(), time.Now(), "last words\n"},
-		{"the task ended long ago", time.Now().Add(-time.Hour), time.Now().Add(-time.Hour), ""},
-		{"the task never started", time.Time{}, time.Now(), ""},
+		{"the task has just ended", time.Now(), time.Now(), true, "last words\n"},
+		{"the task ended long ago", time.Now().Add(-time.Hour), time.Now().Add(-time.Hour), true, ""},
+		{"the task never started", time.Time{}, time.Now(), true, ""},
+		{"the server archives no logs", time.Now(), time.Now(), false, ""},
 	} {
 		w := newHubFixture(t)
 		s := &lateStore{fakeStore: newFakeStore()}
 		w.store = s
+		if tt.awaits {
+			w.AwaitArchive()
+		}
 		w.view.Record.StartedAt, w.view.Record.UpdatedAt = tt.started, tt.ended
 		w.set(0, nil, task.Stopped)
 		if err := s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "0"}, []byte(at(1)+"last words\n")); err != nil {

@@ -33,6 +33,7 @@ type Tailer struct {
 	store      Store
 	log        *slog.Logger
 	hubs       hubs
+	archives   bool // set by AwaitArchive
 }
 
 // New returns a tailer for the pods of one namespace. store contains the archived logs;
@@ -43,6 +44,10 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, stor
 		hubs: hubs{byUID: map[string]*hub{}},
 	}
 }
+
+// AwaitArchive makes Tail wait a moment for the archive of a log whose pod is gone. Call AwaitArchive
+// before Tail, and only if an archiver runs on some server.
+func (t *Tailer) AwaitArchive() { t.archives = true }
 
 // Check reports whether a task has the requested node. The error is of kind
 // task.ErrInvalid, or of kind task.ErrNotFound if there is no such task.

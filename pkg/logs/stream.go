@@ -143,7 +143,7 @@ const archiveDelay = 10 * time.Second
 // log of its last attempt.
 func (s *stream) isArchivedSoon() bool {
 	v, _ := s.tailer.projection.WatchTask(s.task)
-	return s.tailer.store != nil && s.out.failure() == nil && v.Record != nil && v.Phase.Over() && !v.StartedAt.IsZero() &&
+	return s.tailer.archives && s.out.failure() == nil && v.Record != nil && v.Phase.Over() && !v.StartedAt.IsZero() &&
 		time.Since(v.UpdatedAt) < 6*archiveDelay && s.number == attempt.Current(v, s.rank)
 }
 

@@ -1,6 +1,14 @@
 package main
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s-cli/test/testkit"
+)
 
 // notifyAttacks name URLs for notifications to which the server must not connect: addresses that
 // only the server reaches, names that look like an allowed name, and URLs that two parsers read
@@ -37,5 +45,25 @@ func notifyAttacks() (all []attack) {
 		ofAs("parameter", byHeader, "ann", request{method: "POST", path: "/tasks/submit?notify=https://169.254.169.254/", body: task14}, showing(codes(422), "--notify-hosts")),
 		ofAs("batch", byHeader, "ann", request{method: "POST", path: "/tasks/batch?notify=https://169.254.169.254/", body: "[" + task14 + "]"}, showing(works, `"failed":1`)),
 		call("secret of nobody", byToken, request{method: "GET", path: "/notify/secret"}, unauthorized),
+		scene("secret that is read unseen", "the audit log has the request", auditSecret),
 	)
+}
+
+// auditSecret reads the secret with which a user checks notifications.
+func auditSecret(ctx context.Context, w *environment) error {
+	s, err := w.serve(ctx, byHeader)
+	if err != nil {
+		return err
+	}
+	if a := s.send(ctx, request{method: "GET", path: "/notify/secret", header: s.as("ann")}); a.code != http.StatusOK {
+		return fmt.Errorf("%s", a)
+	}
+	ctx, cancel := testkit.WithPatience(ctx, startTimeout)
+	defer cancel()
+	for !strings.Contains(s.Said(), `command="read notify secret"`) {
+		if err := testkit.Pause(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("the audit log: %w", err)
+		}
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ _inherited: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def process() -> object:
-    """Returns an object that stands for this process. The child of a fork gets another one."""
+    """Returns an object that identifies this process. A child process that `os.fork` creates has another object."""
     return _process
 
 
