@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 
 	"gopkg.in/yaml.v3"
@@ -126,34 +124,4 @@ func feature(first *yaml.Node) string {
 		}
 	}
 	return "a pipeline (tasks that run one after the other)" + severalHow
-}
-
-var (
-	tabIndent   = regexp.MustCompile(`^ *\t`)
-	yamlError   = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)`)
-	parserError = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
-)
-
-// notYAML moves the line number from the beginning of the library's message to the end. For a tab, the
-// library names the line in which the value begins.
-func notYAML(err error, data []byte) error {
-	m := yamlError.FindStringSubmatch(err.Error())
-	line, _ := strconv.Atoi(m[1])
-	text := m[2]
-	if line > 0 && parserError.MatchString(text) {
-		line++ // the library counts lines from 0 in these messages
-	}
-	if strings.Contains(text, "tab character") {
-		text = "a tab stands where YAML wants spaces; indent with spaces"
-		for n, l := range bytes.Split(data, []byte("\n")) {
-			if n+1 > line && tabIndent.Match(l) {
-				line = n + 1
-				break
-			}
-		}
-	}
-	if len(text) > 200 {
-		text = strings.ToValidUTF8(text[:200], "") + "..."
-	}
-	return unreadable("the task file is not valid YAML: %s%s", text, inLine(line))
 }
