@@ -1117,6 +1117,10 @@ export interface components {
          *     }
          */
         Event: {
+            /** @description The annotations of the task. */
+            annotations?: {
+                [key: string]: string;
+            };
             attempt?: components["schemas"]["Attempt"];
             /** @description Name of the group of the task, if it has one. */
             group?: string;
@@ -1326,6 +1330,10 @@ export interface components {
             after?: components["schemas"]["Predecessors"] | null;
             /** @description Ids or idempotency keys of tasks of the user, or of this batch, that must end, with any status, before the task gets Jobs. */
             after_any?: components["schemas"]["Predecessors"] | null;
+            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries and 4 KiB. */
+            annotations?: {
+                [key: string]: string | number | boolean | null;
+            } | null;
             /**
              * @deprecated
              * @description Not used; the container gets no credentials for the API server.
@@ -1858,6 +1866,10 @@ export interface components {
              * @description Not used; internal to SkyPilot.
              */
             _metadata?: unknown;
+            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries and 4 KiB. */
+            annotations?: {
+                [key: string]: string | number | boolean | null;
+            } | null;
             /**
              * @deprecated
              * @description Not used; the container gets no credentials for the API server.
@@ -2312,6 +2324,10 @@ export interface components {
         TaskStatus: {
             created_at: components["schemas"]["Time"];
             metadata: {
+                /** @description The annotations of the task. */
+                annotations?: {
+                    [key: string]: string;
+                };
                 /** @description The largest number of the present attempts of the nodes. Absent if no node is ever restarted. */
                 attempt?: number;
                 /**
@@ -3604,6 +3620,8 @@ export interface operations {
                 name_contains?: string;
                 /** @description All of these labels: KEY=VALUE, or KEY for any value. */
                 label?: string[];
+                /** @description All of these annotations: KEY=VALUE, or KEY for any value. A value is not split at commas. */
+                annotation?: string[];
                 /** @description One of these reasons. */
                 reason?: string[];
                 /** @description Only tasks in the group of this name. */
@@ -3761,7 +3779,10 @@ export interface operations {
                 /** @description Only the tasks of the user in this group. Not with all_users. */
                 group?: components["schemas"]["GroupName"];
             };
-            header?: never;
+            header?: {
+                /** @description A retry with the same key has no further effect and returns the first result. */
+                "Idempotency-Key"?: components["parameters"]["Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3780,6 +3801,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             421: components["responses"]["Misdirected"];
             422: components["responses"]["Invalid"];
@@ -4008,7 +4030,12 @@ export interface operations {
     getTaskFile: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Send only this part of the archive, for example the rest after a broken connection: bytes=1000-. The server ignores several ranges. */
+                Range?: string;
+                /** @description The ETag of the archive; the server sends the whole archive if the ETag is another one. */
+                "If-Range"?: string;
+            };
             path: {
                 /** @description Id of the task or volume. */
                 id: components["parameters"]["Id"];
@@ -4023,6 +4050,21 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/gzip": string;
+                };
+            };
+            /** @description The part of the archive that Range names. */
+            206: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    /** @description The part and the size of the archive. */
+                    "Content-Range": string;
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
@@ -4069,6 +4111,11 @@ export interface operations {
             header?: {
                 /** @description Resume position: start, or RANK@SECOND,... with the last second read of each node. */
                 "X-Log-Resume"?: string;
+                /**
+                 * @description With X-Log-Resume: send an empty line after a silence, so that the client notices a broken connection.
+                 * @example true
+                 */
+                "X-Log-Ping"?: string;
             };
             path: {
                 /** @description Id of the task or volume. */
@@ -4086,6 +4133,8 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
                     /** @description With lines: the numbers of the first and of the last line of the response, and of all lines of the log: 101-200/5000. An asterisk stands for no line, and for an unknown total. */
                     "X-Log-Lines"?: string;
+                    /** @description Seconds of silence after which the server sends an empty line. */
+                    "X-Log-Ping"?: string;
                     /** @description true if the response honours X-Log-Resume. */
                     "X-Log-Resumable"?: string;
                     [name: string]: unknown;
@@ -4110,7 +4159,12 @@ export interface operations {
     getOutputs: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Send only this part of the archive, for example the rest after a broken connection: bytes=1000-. The server ignores several ranges. */
+                Range?: string;
+                /** @description The ETag of the archive; the server sends the whole archive if the ETag is another one. */
+                "If-Range"?: string;
+            };
             path: {
                 /** @description Id of the task or volume. */
                 id: components["parameters"]["Id"];
@@ -4125,6 +4179,21 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/gzip": string;
+                };
+            };
+            /** @description The part of the archive that Range names. */
+            206: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    /** @description The part and the size of the archive. */
+                    "Content-Range": string;
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
@@ -4292,7 +4361,10 @@ export interface operations {
     stopTask: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A retry with the same key has no further effect and returns the first result. */
+                "Idempotency-Key"?: components["parameters"]["Key"];
+            };
             path: {
                 /** @description Id of the task or volume. */
                 id: components["parameters"]["Id"];
@@ -4314,6 +4386,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             421: components["responses"]["Misdirected"];
             422: components["responses"]["Invalid"];
@@ -4626,7 +4699,10 @@ export interface operations {
                 /** @description Delete the volume even if tasks use it. */
                 force?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description A retry with the same key has no further effect and returns the first result. */
+                "Idempotency-Key"?: components["parameters"]["Key"];
+            };
             path: {
                 /** @description Id of the task or volume. */
                 id: components["parameters"]["Id"];

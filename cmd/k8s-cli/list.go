@@ -95,6 +95,7 @@ func (l *listing) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.active, "skip-finished", false, "show only tasks that are pending or running")
 	flags.StringVar(&q.Name, "name", "", "show only tasks with this `name`")
 	flags.StringSliceVar(&q.Labels, "label", nil, "show only tasks with this label, `KEY=VALUE`, or KEY for any value")
+	flags.StringArrayVar(&q.Annotations, "annotation", nil, "show only tasks with this annotation, `KEY=VALUE`, or KEY for any value; repeatable")
 	flags.StringSliceVar(&q.Reasons, "reason", nil, "show only tasks with this `reason`, for example Unschedulable")
 	flags.StringVar(&q.Since, "since", "", "show only tasks submitted since an `age` such as 3h or 2d, or a time")
 	flags.StringVar(&l.sort, "sort-by", "", "sort by this `field`: "+strings.Join(query.Fields, ", ")+"; -field for descending")

@@ -27,6 +27,8 @@ type submitOptions struct {
 	nodes   int      // 0 keeps the number in the file
 	envs    []string // NAME=VALUE, or NAME for the value in the environment
 
+	annotations []string // KEY=VALUE
+
 	secrets     []string // in the same form as envs
 	envFiles    []string
 	secretFiles []string
@@ -62,6 +64,7 @@ func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 		_ = flags.MarkHidden(name)
 	}
 	flags.StringVar(&o.timeout, "timeout", "", "`duration` after which the server ends a running task, for example 2h or 1h30m, or none; overrides "+whose)
+	flags.StringArrayVar(&o.annotations, "annotation", nil, "your own metadata, `KEY=VALUE`, which the status of the task shows and by which lists filter; repeatable")
 	flags.StringVar(&o.notify, "notify", "", "`URL` to which the server sends the phase changes of the tasks, or none; overrides "+whose+"; the default is the variable "+envNotify)
 	o.valueFlags(cmd)
 	neverAsks(cmd)
@@ -126,6 +129,11 @@ func (o submitOptions) check(files []string, given *pflag.FlagSet) error {
 			return exit.Usagef("--env %q must have the form NAME=VALUE", env)
 		}
 	}
+	for _, annotation := range o.annotations {
+		if key, _, ok := strings.Cut(annotation, "="); !ok || task.CheckLabelKey(key) != nil {
+			return exit.Usagef("--annotation %q must have the form KEY=VALUE", annotation)
+		}
+	}
 	for _, secret := range o.secrets {
 		if secret == "" || secret[0] == '=' {
 			return exit.Usagef("--secret must have the form NAME=VALUE")
@@ -178,6 +186,13 @@ func (o submitOptions) overrides(lookup func(string) (string, bool)) (taskfile.O
 	}
 	if o.spot != "" {
 		all.UseSpot = new(o.spot == "true")
+	}
+	for _, annotation := range o.annotations {
+		key, value, _ := strings.Cut(annotation, "=")
+		if all.Annotations == nil {
+			all.Annotations = map[string]string{}
+		}
+		all.Annotations[key] = value
 	}
 	var err error
 	if all.Envs, err = values(lookup, "--env", o.envFiles, o.envs); err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,15 @@ import (
 
 // resumableHeader is a response header: the lines have the form that X-Log-Resume requires.
 const resumableHeader = "X-Log-Resumable"
+
+// A request with pingHeader gets an empty line whenever the server has sent nothing for pingInterval, so
+// that the client notices a connection that no longer carries data. The response has the header with
+// the interval in seconds. Only a resumable log has such lines: each of its other lines begins with its
+// time.
+const (
+	pingHeader   = "X-Log-Ping"
+	pingInterval = 15 * time.Second
+)
 
 // linesTimeout is the longest time that the server reads a log for lines by their numbers.
 const linesTimeout = time.Minute
@@ -67,6 +77,10 @@ func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	if options.Resume != nil {
 		c.Set(resumableHeader, "true")
+		if c.Get(pingHeader) != "" {
+			options.Ping = pingInterval
+			c.Set(pingHeader, strconv.Itoa(int(pingInterval.Seconds())))
+		}
 	}
 	if c.Method() == fiber.MethodHead {
 		return nil

@@ -62,6 +62,22 @@ func TestOutputsOfATask(t *testing.T) {
 	if a := s.send(http.MethodHead, path+"0", ""); a.StatusCode != http.StatusOK || a.ContentLength != 2<<20 {
 		t.Errorf("head: %d, %d", a.StatusCode, a.ContentLength)
 	}
+	for _, tt := range []struct{ wanted, same, part string }{
+		{"bytes=1000-", `"` + sumOf(again) + `"`, again[1000:]},
+		{"bytes=1000-", "", again[1000:]},
+		{"bytes=5-9", "", again[5:10]},
+		{"bytes=1000-", `"` + sumOf(first) + `"`, again},
+		{"bytes=9999999-", "", again},
+		{"bytes=0-1,5-6", "", again},
+	} {
+		a := s.send(http.MethodGet, path+"0", "", "Range", tt.wanted, "If-Range", tt.same)
+		if a.body != tt.part || (a.StatusCode == http.StatusPartialContent) != (len(tt.part) < len(again)) {
+			t.Errorf("%+.40v: %d, %d bytes, %s", tt, a.StatusCode, len(a.body), a.Header.Get("Content-Range"))
+		}
+	}
+	if a := s.send(http.MethodGet, path+"0", "", "Range", "bytes=1000-"); a.Header.Get("Content-Range") != "bytes 1000-2097151/2097152" {
+		t.Errorf("Content-Range %q", a.Header.Get("Content-Range"))
+	}
 	want := `[{"node":0,"bytes":2097152,"sha256":"` + sumOf(again) + `"},{"node":1,"bytes":0,"missing":["results","/logs"]}]`
 	if got := s.outputsOf(id); got != want {
 		t.Errorf("status %s, want %s", got, want)

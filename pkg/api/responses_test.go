@@ -120,6 +120,26 @@ func TestRejectionsOfTheLog(t *testing.T) {
 	s.send("DELETE", "/volumes/v", "").wantError(t, 404, "Volume v not found")
 }
 
+func TestStopsAndDeletionsHaveKeys(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{verdict: func(task.Command) (task.Result, error) {
+		return task.Result{Rejection: task.RejectedKeyReuse}, nil
+	}})
+	for _, route := range []string{"POST /tasks/abc/stop", "POST /tasks/stop", "DELETE /volumes/v"} {
+		method, path, _ := strings.Cut(route, " ")
+		s.send(method, path, "", keyHeader, "a b").wantError(t, 422, "Idempotency-Key: must be one word")
+		s.send(method, path, "", keyHeader, "k").wantError(t, 409, "Idempotency-Key: the key was already used with another body, for another request; use another key")
+	}
+	want := []task.Command{
+		{Stop: &task.Stop{User: "ann", ID: "abc", Key: "k"}},
+		{StopAll: &task.StopAll{User: "ann", Key: "k"}},
+		{Delete: &task.Delete{User: "ann", ID: "v", Key: "k"}},
+	}
+	if diff := cmp.Diff(want, s.told()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
 func TestAVolumeInUseNamesTheTasks(t *testing.T) {
 	t.Parallel()
 	var users []string
@@ -329,6 +349,19 @@ func TestALogThatCanBeReadOn(t *testing.T) {
 		want := task.LogOptions{Follow: true, Timestamps: true, Tail: new(int64(3)), Resume: tt.want}
 		if diff := cmp.Diff(want, s.options); diff != "" || a.Header.Get("X-Log-Resumable") != "true" {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.place, a.Header, diff)
+		}
+	}
+	for _, tt := range []struct {
+		headers []string
+		want    time.Duration
+		header  string
+	}{
+		{[]string{"X-Log-Resume", "start", "X-Log-Ping", "true"}, 15 * time.Second, "15"},
+		{[]string{"X-Log-Resume", "start"}, 0, ""},
+		{[]string{"X-Log-Ping", "true"}, 0, ""}, // an empty line could be one of the log
+	} {
+		if a := s.send("GET", "/tasks/a/logs", "", tt.headers...); s.options.Ping != tt.want || a.Header.Get("X-Log-Ping") != tt.header {
+			t.Errorf("%v: a ping after %s, header %q", tt.headers, s.options.Ping, a.Header.Get("X-Log-Ping"))
 		}
 	}
 	if got := s.send("GET", "/tasks/a/logs", "").Header.Get("X-Log-Resumable"); got != "" {

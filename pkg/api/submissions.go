@@ -170,7 +170,7 @@ func errorOfResult(v task.Result) error {
 	case task.RejectedIDExists:
 		return errTaken
 	case task.RejectedKeyReuse:
-		return task.Error(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, v.ID))
+		return task.Error(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, cmp.Or(v.ID, "another request")))
 	case task.RejectedPredecessor:
 		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: you have no task with the id or the idempotency key %s, or it has left the history; name a task of GET /tasks", v.Field, task.Quote(v.Missing)))
 	case task.RejectedMissingUploads:

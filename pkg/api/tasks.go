@@ -72,12 +72,18 @@ func taskOf(c *fiber.Ctx) (task.Spec, []string, error) {
 
 func (h *taskHandler) stopTask(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	user = h.callers.ownerOf(c, user, task.KindTask, id)
-	result, err := h.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id}})
+	key, err := keyOf(c)
 	if err != nil {
 		return err
 	}
-	if result.Rejection != "" {
+	user = h.callers.ownerOf(c, user, task.KindTask, id)
+	result, err := h.log.Append(c.UserContext(), task.Command{Stop: &task.Stop{User: user, ID: id, Key: key}})
+	switch {
+	case err != nil:
+		return err
+	case result.Rejection == task.RejectedKeyReuse:
+		return errorOfResult(result)
+	case result.Rejection != "":
 		return task.ErrNoTask(id)
 	}
 	return c.JSON(task.NewStopResponse(id))
@@ -95,7 +101,14 @@ func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
 	if all && group != "" {
 		return task.Error(task.ErrInvalid, "group: a group belongs to one user; omit all_users")
 	}
-	result, err := h.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all, Group: group}})
+	key, err := keyOf(c)
+	if err != nil {
+		return err
+	}
+	result, err := h.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all, Group: group, Key: key}})
+	if err == nil {
+		err = errorOfResult(result)
+	}
 	if err != nil {
 		return err
 	}

@@ -65,18 +65,24 @@ func (h *volumeHandler) deleteVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
+	key, err := keyOf(c)
+	if err != nil {
+		return err
+	}
 	user = h.callers.ownerOf(c, user, task.KindVolume, id)
 	if !force {
 		if err := h.checkNoPendingMounts(c, user, id); err != nil {
 			return err
 		}
 	}
-	result, err := h.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force}})
+	result, err := h.log.Append(c.UserContext(), task.Command{Delete: &task.Delete{User: user, ID: id, Force: force, Key: key}})
 	switch {
 	case err != nil:
 		return err
 	case result.Rejection == task.RejectedInUse:
 		return errInUse(id, result.Tasks)
+	case result.Rejection == task.RejectedKeyReuse:
+		return errorOfResult(result)
 	case result.Rejection != "":
 		return task.ErrNoVolume(id)
 	}

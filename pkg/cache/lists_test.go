@@ -46,6 +46,7 @@ func busyStore(t *testing.T, seed uint64) (*testStore, []shown) {
 		c.Submit.Task.Resources.Priority = random.IntN(3)
 		if random.IntN(2) == 0 {
 			c.Submit.Task.Resources.Labels = map[string]string{"team": []string{"a", "b"}[random.IntN(2)]}
+			c.Submit.Task.Annotations = map[string]string{"note": []string{"x, y", ""}[random.IntN(2)]}
 			c.Submit.Task.Resources.Accelerators = []string{"H100:8", "L4", "2"}[random.IntN(3)]
 		}
 		if random.IntN(10) == 0 {
@@ -128,17 +129,19 @@ func expected(all []shown, l query.List) (ids []string) {
 	user, everybody := l.Scope()
 	field, descending := l.SortField()
 	some := slices.DeleteFunc(slices.Clone(all), func(s shown) bool {
-		labelled := func(label string) bool {
-			key, value, given := strings.Cut(label, "=")
-			has, ok := s.labels[key]
-			return ok && (!given || has == value)
+		lacks := func(all map[string]string) func(string) bool {
+			return func(wanted string) bool {
+				key, value, given := strings.Cut(wanted, "=")
+				has, ok := all[key]
+				return !ok || given && has != value
+			}
 		}
 		return !everybody && s.Metadata.User != user ||
 			len(l.Phases) > 0 && !slices.Contains(l.Phases, s.Phase) ||
 			len(l.Reasons) > 0 && !slices.Contains(l.Reasons, s.Metadata.Reason) ||
 			l.Group != "" && s.Metadata.Group != l.Group ||
 			l.Name != "" && s.Name != l.Name || !strings.HasPrefix(s.Name, l.NamePrefix) || !strings.Contains(s.Name, l.NameContains) ||
-			s.CreatedAt.Before(l.From) || slices.ContainsFunc(l.Labels, func(label string) bool { return !labelled(label) })
+			s.CreatedAt.Before(l.From) || slices.ContainsFunc(l.Labels, lacks(s.labels)) || slices.ContainsFunc(l.Annotations, lacks(s.Metadata.Annotations))
 	})
 	byTime := func(a, b time.Time, turn int) int {
 		if a.IsZero() != b.IsZero() {
@@ -207,6 +210,10 @@ func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool
 		{Labels: []string{"team=a"}, AllUsers: true},
 		{Labels: []string{"team=a", "team=b"}},
 		{Labels: []string{"tea"}},
+		{Annotations: []string{"note"}, AllUsers: true},
+		{Annotations: []string{"note=x, y"}, AllUsers: true},
+		{Annotations: []string{"note="}, Labels: []string{"team=a"}},
+		{Annotations: []string{"none"}},
 		{Group: "g"},
 		{Group: "h", AllUsers: true},
 		{Group: "none"},

@@ -72,6 +72,9 @@ func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufi
 	out := &output{w: w, failed: cancel, done: ctx.Done()}
 	c := copier{tailer: t, options: o, out: out, slots: make(chan struct{}, readAtOnce), nodes: map[int]*copiedNode{}}
 	defer c.streams.Wait()
+	if o.Ping > 0 {
+		defer out.ping(o.Ping)()
+	}
 	for {
 		v, changed := t.projection.WatchTask(id)
 		if v.Record == nil {

@@ -26,6 +26,7 @@ type output struct {
 	within string                  // prefix of the stream whose line is incomplete
 	open   bool                    // the last line is incomplete
 	closed chan struct{}           // closed when the line is complete; nil if no stream waits
+	wrote  bool                    // something was written since the last ping, or since the beginning
 	done   <-chan struct{}         // closed when the reader needs no more lines; nil means never
 	failed context.CancelCauseFunc // ends all streams after a failed write
 }
@@ -45,6 +46,7 @@ func (o *output) write(lines []line, prefix string, timestamps bool) error {
 	if o.err == nil {
 		o.fail(o.w.Flush())
 	}
+	o.wrote = true
 	if !o.open {
 		o.notify()
 	}
@@ -52,6 +54,42 @@ func (o *output) write(lines []line, prefix string, timestamps bool) error {
 		return fmt.Errorf("%w: %w", errNoReader, o.err)
 	}
 	return nil
+}
+
+// ping writes an empty line whenever nothing was written for interval, until the caller calls stop. An
+// incomplete line stays as it is.
+func (o *output) ping(interval time.Duration) (stop func()) {
+	over, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				o.pingNow()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-stopped
+	}
+}
+
+func (o *output) pingNow() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.wrote && !o.open && o.err == nil {
+		err := o.w.WriteByte('\n')
+		if err == nil {
+			err = o.w.Flush()
+		}
+		o.fail(err)
+	}
+	o.wrote = false
 }
 
 // awaitLine waits until the incomplete line of another stream is complete, for at most

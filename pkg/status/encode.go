@@ -55,6 +55,10 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 		o.key("ports")
 		o.b = list(o.b, len(m.Ports), func(b []byte, i int) []byte { return appendText(b, m.Ports[i]) })
 	}
+	if len(m.Annotations) > 0 {
+		o.key("annotations")
+		o.b = append(o.b, encode(m.Annotations)...)
+	}
 	o.given("job_group", m.JobGroup)
 	o.given("job_group_id", m.GroupID)
 	o.given("job_group_role", m.GroupRole)

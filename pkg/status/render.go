@@ -46,7 +46,10 @@ func (r Renderer) task(v task.View) task.Status {
 			User:      v.Submit.User,
 			Group:     v.Submit.Group,
 			Ports:     v.Submit.Resources().Ports,
-			Nodes:     nodes,
+
+			Annotations: v.Submit.Task.Annotations,
+
+			Nodes: nodes,
 
 			MaxDuration: v.Submit.Task.MaxDuration,
 			Outputs:     outputsOf(v, len(nodes)),

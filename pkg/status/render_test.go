@@ -23,7 +23,7 @@ func second(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 func running() task.View {
 	return task.View{
 		Record: &task.Record{
-			Submit:    task.Submit{ID: "abc12345", User: "user@example.com", Task: task.Spec{Name: "my-task", NumNodes: 2}},
+			Submit:    task.Submit{ID: "abc12345", User: "user@example.com", Task: task.Spec{Name: "my-task", NumNodes: 2, Annotations: map[string]string{"commit": "4f2a91c"}}},
 			CreatedAt: noon, UpdatedAt: second(1), UIDs: []string{"u0", "u1"}, Phase: task.Running,
 		},
 		Jobs: []*task.Job{{Phase: task.Pending}, {Phase: task.Pending}},

@@ -70,13 +70,15 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 	if !ok {
 		return nil, false
 	}
+	var own map[string]string
+	_ = json.Unmarshal([]byte(job.Annotations[task.AnnotationOwn]), &own) // without valid annotations, the task has none
 	return &task.Adopted{
 		Submit: &task.Submit{
 			ID:       seen.TaskID,
 			User:     job.Annotations[task.AnnotationUser],
 			Group:    job.Labels[task.LabelGroup],
 			JobGroup: group,
-			Task:     task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration]},
+			Task:     task.Spec{Name: job.Annotations[task.AnnotationName], NumNodes: nodes, MaxDuration: job.Annotations[task.AnnotationMaxDuration], Annotations: own},
 		},
 		Hash:      job.Annotations[task.AnnotationSubmission],
 		CreatedAt: created,

@@ -115,11 +115,13 @@ func TestSuccessComesBeforeTheDeadline(t *testing.T) {
 	})
 }
 
-// Jobs name the max_duration, so that it survives the loss of the log.
-func TestAdoptedTasksHaveADeadline(t *testing.T) {
-	w, _ := lost(t, 1, func(job *batchv1.Job) { job.Annotations[task.AnnotationMaxDuration] = "1h" })
+// Jobs name the max_duration and the annotations, so that they survive the loss of the log.
+func TestAdoptedTasksHaveADeadlineAndAnnotations(t *testing.T) {
+	w, _ := lost(t, 1, func(job *batchv1.Job) {
+		job.Annotations[task.AnnotationMaxDuration], job.Annotations[task.AnnotationOwn] = "1h", `{"commit":"4f2a91c"}`
+	})
 	w.must("a", "adopted")
-	if got := w.record("a").Submit.Task.MaxDuration; got != "1h" {
-		t.Errorf("the adopted task has max_duration %q", got)
+	if got := w.record("a").Submit.Task; got.MaxDuration != "1h" || got.Annotations["commit"] != "4f2a91c" {
+		t.Errorf("the adopted task has max_duration %q and annotations %v", got.MaxDuration, got.Annotations)
 	}
 }

@@ -105,6 +105,7 @@ const Redacted = "<redacted>"
 type Stop struct {
 	User string `json:"user"`
 	ID   string `json:"id"`
+	Key  string `json:"key,omitempty"` // Idempotency-Key of the request
 }
 
 // StopAll stops all tasks of User, or of all users, that are earlier in the log and not
@@ -113,6 +114,7 @@ type StopAll struct {
 	User     string `json:"user"`
 	AllUsers bool   `json:"all_users,omitempty"`
 	Group    string `json:"group,omitempty"`
+	Key      string `json:"key,omitempty"` // Idempotency-Key of the request
 }
 
 // Create creates a volume.
@@ -128,6 +130,7 @@ type Delete struct {
 	User  string `json:"user"`
 	ID    string `json:"id"`
 	Force bool   `json:"force,omitempty"` // delete the volume even if tasks use it
+	Key   string `json:"key,omitempty"`   // Idempotency-Key of the request
 }
 
 // EndSessions ends one session of User, or all sessions of User that began earlier in the log.

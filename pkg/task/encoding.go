@@ -140,6 +140,15 @@ func (s Submit) Body() string {
 	}{s.Task, s.SecretsMAC, s.Group, s.After, s.AfterAny, members})
 }
 
+// Body identifies the request, like the Body of a Submit.
+func (s Stop) Body() string { return "stop " + s.ID }
+
+// Body identifies the request, like the Body of a Submit.
+func (s StopAll) Body() string { return fmt.Sprintf("stop all=%t %s", s.AllUsers, s.Group) }
+
+// Body identifies the request, like the Body of a Submit.
+func (d Delete) Body() string { return fmt.Sprintf("delete force=%t %s", d.Force, d.ID) }
+
 // Body returns a hash of the request, like the Body of a Submit.
 func (c Create) Body() string { return hash(c.Volume) }
 

@@ -30,6 +30,8 @@ type Event struct {
 	Attempt  *Attempt    `json:"attempt,omitempty"` // of EventRestart: the attempt that ended
 	Nodes    []EventNode `json:"nodes,omitempty"`   // nodes of a task that is over, by rank; at most 1000
 
+	Annotations map[string]string `json:"annotations,omitempty"` // of the task
+
 	// Only the first event of a task has these fields.
 	NumNodes  int        `json:"num_nodes,omitempty"`
 	Resources *Requested `json:"resources,omitempty"`
@@ -101,6 +103,8 @@ func EventOfTask(r *Record, t EventType) Event {
 		Status:  string(r.Phase),
 		Reason:  clip(r.Reason, maxEventReason),
 		Message: clip(r.Message, maxEventMessage),
+
+		Annotations: r.Submit.Task.Annotations,
 	}
 	if !r.Phase.Over() {
 		return e

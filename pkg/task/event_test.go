@@ -78,12 +78,12 @@ func TestEventsAreBounded(t *testing.T) {
 
 func TestAnEventAsJSON(t *testing.T) {
 	r := &Record{
-		Submit: Submit{ID: "abc12345", User: "ann@example.com"}, Phase: Failed, UpdatedAt: noon, Reason: "Error", Message: "exit code 3",
+		Submit: Submit{ID: "abc12345", User: "ann@example.com", Task: Spec{Annotations: map[string]string{"commit": "4f2a91c"}}}, Phase: Failed, UpdatedAt: noon, Reason: "Error", Message: "exit code 3",
 		Nodes: []Node{{Phase: Failed, ExitCode: new(3), Reason: "Error", Job: "j"}, {Rank: 1, Phase: Running}},
 	}
 	e := EventOfTask(r, EventPhase)
 	const rest = `"time":"2025-10-05T12:00:00Z","type":"phase","kind":"task","task_id":"abc12345","name":"task-abc12345","user":"ann@example.com",` +
-		`"status":"failed","reason":"Error","message":"exit code 3","nodes":[{"rank":0,"status":"failed","exit_code":3,"reason":"Error"},{"rank":1,"status":"failed"}]}`
+		`"status":"failed","reason":"Error","message":"exit code 3","nodes":[{"rank":0,"status":"failed","exit_code":3,"reason":"Error"},{"rank":1,"status":"failed"}],"annotations":{"commit":"4f2a91c"}}`
 	if raw, err := Marshal(e); err != nil || string(raw) != "{"+rest {
 		t.Errorf("without a place: %s, %v", raw, err)
 	}

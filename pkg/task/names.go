@@ -37,6 +37,7 @@ const (
 	AnnotationSubmission  = "skypilot-submission"   // hash of the command that requested the object
 	AnnotationMaxDuration = "skypilot-max-duration" // on Jobs: max_duration of the task, if it has one
 	AnnotationJobGroup    = "skypilot-job-group"    // on Jobs: the membership of the task in a job group as JSON, if it belongs to one
+	AnnotationOwn         = "skypilot-annotations"  // on Jobs: annotations of the task as JSON, if it has any
 	AnnotationTrace       = "skypilot-trace"        // on Jobs: id of the OpenTelemetry trace of the submission, if it is traced
 	AnnotationResumed     = "skypilot-resumed"      // "true" on a Job that was created suspended and resumed later
 

@@ -132,18 +132,21 @@ type Metadata struct {
 	Failed    int      `json:"failed_nodes"`
 	Running   int      `json:"running_nodes"`
 	Pending   int      `json:"pending_nodes"`
-	User      string   `json:"user"`                     // exact user name
-	Group     string   `json:"group,omitempty"`          // of the task
-	Ports     []string `json:"ports,omitempty"`          // as in Resources
-	JobGroup  string   `json:"job_group,omitempty"`      // name of the job group of the task
-	GroupID   string   `json:"job_group_id,omitempty"`   // id of the first task of the job group
-	GroupRole string   `json:"job_group_role,omitempty"` // primary or auxiliary
-	Reason    string   `json:"reason,omitempty"`         // why the task is pending or failed, in one word
-	Message   string   `json:"message,omitempty"`        // why, in a sentence
-	Hint      string   `json:"hint,omitempty"`           // what to do, in a sentence
-	Position  int      `json:"position,omitempty"`       // position in the backlog, from 1
-	Attempt   int      `json:"attempt,omitempty"`        // largest number of the nodes' attempts; 0 if no node is ever restarted
-	Restarts  int      `json:"restarts,omitempty"`       // restarts of all nodes
+	User      string   `json:"user"`            // exact user name
+	Group     string   `json:"group,omitempty"` // of the task
+	Ports     []string `json:"ports,omitempty"` // as in Resources
+	// as in Spec
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	JobGroup  string `json:"job_group,omitempty"`      // name of the job group of the task
+	GroupID   string `json:"job_group_id,omitempty"`   // id of the first task of the job group
+	GroupRole string `json:"job_group_role,omitempty"` // primary or auxiliary
+	Reason    string `json:"reason,omitempty"`         // why the task is pending or failed, in one word
+	Message   string `json:"message,omitempty"`        // why, in a sentence
+	Hint      string `json:"hint,omitempty"`           // what to do, in a sentence
+	Position  int    `json:"position,omitempty"`       // position in the backlog, from 1
+	Attempt   int    `json:"attempt,omitempty"`        // largest number of the nodes' attempts; 0 if no node is ever restarted
+	Restarts  int    `json:"restarts,omitempty"`       // restarts of all nodes
 	// largest number of restarts of each node after failures
 	MaxRestarts int        `json:"max_restarts,omitempty"`
 	MaxDuration string     `json:"max_duration,omitempty"` // as in Spec
@@ -254,6 +257,8 @@ type LogOptions struct {
 	// Resume maps ranks to the seconds from which to send the lines of these nodes. Tail
 	// and Since apply only to the other nodes.
 	Resume map[int]time.Time
+
+	Ping time.Duration // silence after which an empty line is written; 0 means never
 }
 
 // UploadLimits is the body of GET /uploads.

@@ -38,6 +38,8 @@ type Spec struct {
 	EventCallback string `json:"event_callback,omitempty"`
 	// Files and directories of each node to store after its scripts: /path, ~/path, or below Workdir
 	Outputs []string `json:"outputs,omitempty"`
+	// The user's own metadata, which the server stores, shows and filters by, and does not interpret
+	Annotations map[string]string `json:"annotations,omitempty"`
 
 	Setup string `json:"setup,omitempty"` // runs first; run starts only if setup succeeds
 	Run   string `json:"run,omitempty"`

@@ -44,6 +44,7 @@ func taskFields(t *task.Spec) schema {
 		"max_duration":      honoured(checked(text(&t.MaxDuration), func() error { _, err := t.TimeLimit(); return err }), "the longest time that the task runs, from the first start of a container, restarts included; then the server ends the task as failed, with the reason `DeadlineExceeded`", "`90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`"),
 		"event_callback":    honoured(eventCallback(&t.EventCallback), "an https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command, as in SkyPilot, gets a warning and is not called", "`https://hooks.example.com/k8s-cli`"),
 		"outputs":           honoured(outputs(&t.Outputs), "files and directories that the server stores when the scripts of a node have ended; `jobs download` fetches them; an extension of SkyPilot", "`[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning"),
+		"annotations":       honoured(checked(textsOf(&t.Annotations), t.CheckAnnotations), "your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot", "a mapping of keys to any text, at most 64 entries and 4 KiB"),
 		"setup":             honoured(text(&t.Setup), "a script, run by bash if the image has bash, otherwise by sh"),
 		"run":               honoured(text(&t.Run), "a script that starts if setup succeeded", "setup or run is required"),
 

@@ -20,6 +20,8 @@ type Overrides struct {
 	Envs     map[string]string // added to the file's envs, or in place of them; may give a value to a variable that requires one
 	Secrets  map[string]string // the same for the file's secrets
 
+	Annotations map[string]string // added to the file's annotations, or in place of them
+
 	MaxDuration, EventCallback string // None removes the value of the file
 
 	// Resources of every alternative; empty keeps the values of the file, None removes them.
@@ -33,6 +35,7 @@ func (o Overrides) Override(t *task.Spec) {
 	t.Name = cmp.Or(o.Name, t.Name)
 	t.NumNodes = cmp.Or(o.NumNodes, t.NumNodes)
 	t.Envs, t.Secrets = withChanges(t.Envs, o.Envs), withChanges(t.Secrets, o.Secrets)
+	t.Annotations = withChanges(t.Annotations, o.Annotations)
 	override(&t.MaxDuration, o.MaxDuration)
 	override(&t.EventCallback, o.EventCallback)
 	o.applyResources(&t.Resources)

@@ -44,6 +44,9 @@ export class EventStream {
     /** Closes the connection. */
     close(): void;
     [Symbol.asyncIterator](): AsyncGenerator<{
+        annotations?: {
+            [key: string]: string;
+        };
         attempt?: import("#api").components["schemas"]["Attempt"];
         group?: string;
         id?: string;

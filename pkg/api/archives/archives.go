@@ -3,11 +3,13 @@ package archives
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"k8s-cli/pkg/api/slots"
 )
@@ -37,7 +39,8 @@ type Sender struct {
 	Closing context.Context //nolint:containedctx // ends with the server
 }
 
-// Send sends an archive as the response.
+// Send sends an archive as the response, or the part of the archive that the header Range names. If
+// the header If-Range names another archive, Send sends the whole archive.
 func (s Sender) Send(c *fiber.Ctx, store Store, a Archive) error {
 	stored, err := store.Exists(c.UserContext(), a.Object)
 	if err != nil {
@@ -56,8 +59,46 @@ func (s Sender) Send(c *fiber.Ctx, store Store, a Archive) error {
 	slot.Track(conn.SetWriteDeadline)
 	c.Set(fiber.HeaderContentType, Type)
 	c.Set(fiber.HeaderETag, `"`+a.Sum+`"`)
-	c.Context().SetBodyStream(&download{slot, conn, store.Open(s.Closing, a.Object)}, int(a.Size))
+	c.Set(fiber.HeaderAcceptRanges, "bytes")
+	from, size := store.Open(s.Closing, a.Object), a.Size
+	if first, last, ok := rangeOf(c, a); ok {
+		c.Status(fiber.StatusPartialContent).Set(fiber.HeaderContentRange, fmt.Sprintf("bytes %d-%d/%d", first, last, a.Size))
+		size = last - first + 1
+		from = io.LimitReader(&skipping{from: from, skip: first}, size)
+	}
+	c.Context().SetBodyStream(&download{slot, conn, from}, int(size))
 	return nil
+}
+
+// rangeOf returns the bytes of an archive that a request names. ok is false if the request is for the
+// whole archive, which is also the answer to several ranges and to a range outside of the archive.
+func rangeOf(c *fiber.Ctx, a Archive) (first, last int64, ok bool) {
+	wanted := c.Request().Header.Peek(fiber.HeaderRange)
+	if len(wanted) == 0 || c.Method() != fiber.MethodGet {
+		return 0, 0, false
+	}
+	if same := c.Get(fiber.HeaderIfRange); same != "" && same != `"`+a.Sum+`"` {
+		return 0, 0, false
+	}
+	from, to, err := fasthttp.ParseByteRange(wanted, int(a.Size))
+	return int64(from), int64(to), err == nil
+}
+
+// A skipping reader leaves out the first bytes. It reads them, because a store verifies the digest of
+// all bytes of an archive.
+type skipping struct {
+	from io.Reader
+	skip int64 // bytes
+}
+
+func (s *skipping) Read(p []byte) (int, error) {
+	if s.skip > 0 {
+		if _, err := io.CopyN(io.Discard, s.from, s.skip); err != nil {
+			return 0, fmt.Errorf("skip the first bytes of an archive: %w", err)
+		}
+		s.skip = 0
+	}
+	return s.from.Read(p) //nolint:wrapcheck // a reader returns io.EOF as it is
 }
 
 // A download is the body of a response, and aborts if the receiver stalls.

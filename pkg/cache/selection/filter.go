@@ -13,6 +13,7 @@ import (
 type Filter struct {
 	list      query.List
 	labels    []labels.Requirement
+	notes     []annotation
 	countable bool // the filter needs only the phase and the reason
 }
 
@@ -20,11 +21,21 @@ type Filter struct {
 func NewFilter(l query.List) *Filter {
 	_, all := l.Scope()
 	indexed := l.Group == "" || !all // the source contains only the tasks of the group
-	f := &Filter{list: l, countable: indexed && l.Name == "" && l.NamePrefix == "" && l.NameContains == "" && l.From.IsZero() && len(l.Labels) == 0}
+	f := &Filter{list: l, countable: indexed && l.Name == "" && l.NamePrefix == "" && l.NameContains == "" && l.From.IsZero() && len(l.Labels)+len(l.Annotations) == 0}
 	for _, label := range l.Labels {
 		f.labels = append(f.labels, labels.Require(label))
 	}
+	for _, given := range l.Annotations {
+		key, value, exact := strings.Cut(given, "=")
+		f.notes = append(f.notes, annotation{key, value, exact})
+	}
 	return f
+}
+
+// An annotation is required of each task in a list.
+type annotation struct {
+	key, value string
+	exact      bool // otherwise, the value may be any
 }
 
 // Matches reports whether a task of the list's users is in the list.
@@ -45,6 +56,11 @@ func (f *Filter) matchesRecord(t *Task) bool {
 	if f.list.Name != "" || f.list.NamePrefix != "" || f.list.NameContains != "" {
 		name := t.Name()
 		if f.list.Name != "" && name != f.list.Name || !strings.HasPrefix(name, f.list.NamePrefix) || !strings.Contains(name, f.list.NameContains) {
+			return false
+		}
+	}
+	for _, a := range f.notes {
+		if value, ok := t.Annotations()[a.key]; !ok || a.exact && value != a.value {
 			return false
 		}
 	}

@@ -37,7 +37,7 @@ type CompactRecord struct {
 
 // extra holds what few tasks have: when their nodes are restarted, which attempts ended, for how
 // long the task may run, since when the task runs, which URL gets its phase changes, its job group,
-// when the task ends with it, and its outputs.
+// when the task ends with it, its outputs, and its annotations.
 type extra struct {
 	recovery    task.Recovery
 	attempts    []task.Attempt
@@ -48,6 +48,7 @@ type extra struct {
 	stopAt      time.Time
 	paths       []string // of the outputs
 	outputs     []outputs.Record
+	annotations map[string]string
 }
 
 // A listedSpec holds the parts of a submission that lists show or filter by, or that the usage
@@ -92,8 +93,8 @@ func compact(r *task.Record) *CompactRecord {
 		name: c.Task.Name, hash: r.Hash, key: c.Key, reason: r.Reason, message: r.Message,
 		nodes: c.Task.NumNodes, choice: c.Choice, cleanedUp: r.CleanedUp, admitted: r.Admitted, adopted: r.Adopted, seq: r.Seq, endSeq: r.EndSeq, updatedAt: r.UpdatedAt, claims: r.Claims, uids: r.UIDs, nodeStates: r.Nodes,
 	}
-	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" || c.JobGroup != nil || len(c.Task.Outputs) > 0 {
-		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback), c.JobGroup, r.StopAt, c.Task.Outputs, r.Outputs}
+	if recovery := c.Task.Resources.JobRecovery; recovery.MayRestart() || len(r.Attempts) > 0 || c.Task.MaxDuration != "" || c.Task.EventCallback != "" || c.JobGroup != nil || len(c.Task.Outputs)+len(c.Task.Annotations) > 0 {
+		t.extra = &extra{recovery, r.Attempts, c.Task.MaxDuration, r.StartedAt, unique.Make(c.Task.EventCallback), c.JobGroup, r.StopAt, c.Task.Outputs, r.Outputs, c.Task.Annotations}
 	}
 	if !fitsCompact(c) || len(r.WaitsFor) > 0 || r.Held {
 		t.full = r
@@ -112,6 +113,9 @@ func fitsCompact(c *task.Submit) bool {
 	rest.Task.Resources.Accelerators, rest.Task.Resources.CPUs, rest.Task.Resources.Memory = "", "", ""
 	if strings.Join(rest.Task.Resources.Ports, "") != "" {
 		rest.Task.Resources.Ports = nil
+	}
+	if len(rest.Task.Annotations) > 0 {
+		rest.Task.Annotations = nil
 	}
 	if len(rest.Task.Resources.Labels) > 0 {
 		rest.Task.Resources.Labels = nil
@@ -141,7 +145,7 @@ func (t *CompactRecord) Record() *task.Record {
 		r.Submit.Task.MaxDuration, r.StartedAt = t.extra.maxDuration, t.extra.startedAt
 		r.Submit.Task.EventCallback = t.extra.callback.Value()
 		r.Submit.JobGroup, r.StopAt = t.extra.jobGroup, t.extra.stopAt
-		r.Submit.Task.Outputs, r.Outputs = t.extra.paths, t.extra.outputs
+		r.Submit.Task.Outputs, r.Outputs, r.Submit.Task.Annotations = t.extra.paths, t.extra.outputs, t.extra.annotations
 	}
 	return r
 }
@@ -217,6 +221,14 @@ func (t *CompactRecord) Group() string { return t.listed.Value().group }
 
 // Labels returns the labels that the user gave the task.
 func (t *CompactRecord) Labels() labels.Set { return t.listed.Value().labels }
+
+// Annotations returns the annotations of the task; callers must not change them.
+func (t *CompactRecord) Annotations() map[string]string {
+	if t.extra == nil {
+		return nil
+	}
+	return t.extra.annotations
+}
 
 // Started returns when the first node began to run, the zero time if the log does not say so.
 func (t *CompactRecord) Started() (first time.Time) {

@@ -44,6 +44,11 @@ func TestNothingOfARecordIsLost(t *testing.T) {
 	if check("a job group", member); compact(&member).full != nil {
 		t.Error("the record of a task of a job group is kept as a whole")
 	}
+	annotated := small
+	annotated.Submit.Task.Annotations = map[string]string{"commit": "4f2a91c"}
+	if check("annotations", annotated); compact(&annotated).full != nil {
+		t.Error("the record of a task with annotations is kept as a whole")
+	}
 	for _, of := range []func(*task.Record) reflect.Value{
 		func(r *task.Record) reflect.Value { return reflect.ValueOf(&r.Submit).Elem() },
 		func(r *task.Record) reflect.Value { return reflect.ValueOf(&r.Submit.Task).Elem() },

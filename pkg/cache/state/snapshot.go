@@ -79,6 +79,7 @@ type line struct {
 	Upload *task.UploadRecord `json:"upload,omitempty"`
 	Key    *keyLine           `json:"key,omitempty"`
 	Ended  *endedLine         `json:"ended_sessions,omitempty"`
+	Answer *answered          `json:"answered,omitempty"`
 	Usage  *usageLine         `json:"usage,omitempty"`
 	Writer *writerLine        `json:"writer,omitempty"`
 }
@@ -108,7 +109,7 @@ func (t *Snapshot) Encode(w io.Writer) error {
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
 	used := s.ledger.lines()
-	lines := len(used) + len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.over) + len(s.writers)
+	lines := len(used) + len(s.Tasks) + len(s.Volumes) + len(s.Uploads) + len(s.keys) + len(s.answered) + len(s.over) + len(s.writers)
 	err := encoder.Encode(head{snapshotVersion, s.Log, s.Seq, s.Time, s.order, lines, s.last})
 	put := func(l line) {
 		if err == nil {
@@ -139,6 +140,9 @@ func (t *Snapshot) Encode(w io.Writer) error {
 		l := s.keyLine(k.idempotency)
 		l.Retired, l.Used = true, k.at
 		put(line{Key: l})
+	}
+	for _, a := range s.answered {
+		put(line{Answer: &a})
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.over), compareEnded) {
 		put(line{Ended: &endedLine{k.user, k.id, s.over[k].seq, s.over[k].until}})
@@ -222,6 +226,8 @@ func (s *State) restore(l line) error {
 		if k.Retired {
 			s.retired = append(s.retired, retiredKey{idempotency{k.Kind, k.User, k.Key}, k.Used})
 		}
+	case l.Answer != nil:
+		s.answered = append(s.answered, *l.Answer)
 	case l.Ended != nil:
 		s.over[endedKey{l.Ended.User, l.Ended.ID}] = endedSessions{l.Ended.Seq, l.Ended.Until}
 	case l.Usage != nil:

@@ -29,12 +29,13 @@ type State struct {
 	// read the State: an entry may change all tasks of a user.
 	Yield func()
 
-	keys    map[idempotency]firstUse
-	retired []retiredKey // keys whose objects have expired, in order of retirement
-	ledger  ledger
-	over    map[endedKey]endedSessions // sessions of browsers that ended before they expired
-	writers map[string]*writer
-	order   uint64 // number of submissions and creations so far
+	keys     map[idempotency]firstUse
+	retired  []retiredKey // keys whose objects have expired, in order of retirement
+	answered []answered   // keys of stops and deletions, in order of the log
+	ledger   ledger
+	over     map[endedKey]endedSessions // sessions of browsers that ended before they expired
+	writers  map[string]*writer
+	order    uint64 // number of submissions and creations so far
 
 	derived
 
@@ -270,13 +271,13 @@ func (s *State) command(c task.Command, raw []byte) (task.Result, []task.Key) {
 	case c.Submit != nil:
 		return s.submit(*c.Submit, raw)
 	case c.Stop != nil:
-		return s.stop(*c.Stop)
+		return s.once(c.Stop.User, c.Stop.Key, c.Stop.Body(), func() (task.Result, []task.Key) { return s.stop(*c.Stop) })
 	case c.StopAll != nil:
-		return s.stopAll(*c.StopAll)
+		return s.once(c.StopAll.User, c.StopAll.Key, c.StopAll.Body(), func() (task.Result, []task.Key) { return s.stopAll(*c.StopAll) })
 	case c.Create != nil:
 		return s.create(*c.Create)
 	case c.Delete != nil:
-		return s.delete(*c.Delete)
+		return s.once(c.Delete.User, c.Delete.Key, c.Delete.Body(), func() (task.Result, []task.Key) { return s.delete(*c.Delete) })
 	case c.Upload != nil:
 		return s.upload(*c.Upload)
 	case c.EndSessions != nil:

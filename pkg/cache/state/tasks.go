@@ -353,7 +353,7 @@ func (s *State) finish(r *task.Record, set func(*task.Record)) {
 
 // dropSpec removes the fields that only the creation of the Jobs needs; the log or the archive
 // still has the submission. The uploads stay until the task is over, because pods may request
-// them. Lists need the GPUs and the labels, users see the restarts, the controller needs
+// them. Lists need the GPUs and the labels, users see the restarts and the annotations, the controller needs
 // max_duration, notifications need the URL, and nodes may send outputs for some time after the end.
 func dropSpec(r *task.Record) {
 	r.StopAt = time.Time{}
@@ -361,7 +361,7 @@ func dropSpec(r *task.Record) {
 	t := r.Submit.Task
 	retained := listedSpecOf(&r.Submit).Value().resources()
 	retained.JobRecovery = r.Submit.Resources().JobRecovery
-	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained, MaxDuration: t.MaxDuration, EventCallback: t.EventCallback, Outputs: t.Outputs}
+	r.Submit.Task = task.Spec{Name: t.Name, NumNodes: t.NumNodes, Resources: retained, MaxDuration: t.MaxDuration, EventCallback: t.EventCallback, Outputs: t.Outputs, Annotations: t.Annotations}
 	if !r.Phase.Over() {
 		r.Submit.Task.Uploads = t.Uploads
 	}

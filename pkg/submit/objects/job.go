@@ -51,6 +51,10 @@ func jobAnnotations(r *task.Record) map[string]string {
 		raw, _ := json.Marshal(g) // a struct of texts and numbers cannot fail
 		all[task.AnnotationJobGroup] = string(raw)
 	}
+	if own := r.Submit.Task.Annotations; len(own) > 0 {
+		raw, _ := json.Marshal(own) // a map of texts cannot fail
+		all[task.AnnotationOwn] = string(raw)
+	}
 	if id := r.TraceID(); id != "" {
 		all[task.AnnotationTrace] = id
 	}

@@ -92,7 +92,7 @@ func (l List) appendIdentity(b []byte) []byte {
 	for _, text := range []string{user, l.Name, l.NamePrefix, l.NameContains, l.Since, l.Group, field} {
 		b = append(strconv.AppendQuote(b, text), ' ')
 	}
-	b = appendSet(appendSet(appendSet(b, l.Phases), l.Labels), l.Reasons)
+	b = appendSet(appendSet(appendSet(appendSet(b, l.Phases), l.Labels), l.Annotations), l.Reasons)
 	return strconv.AppendBool(append(strconv.AppendBool(b, all), ' '), descending)
 }
 

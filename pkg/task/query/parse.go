@@ -41,6 +41,7 @@ var readers = map[string]func(q *Tasks, values []string) error{
 	paramView:         one(readView),
 	paramStatus:       readPhases,
 	paramLabel:        readLabels,
+	paramAnnotation:   readAnnotations,
 	paramReason:       readReasons,
 }
 
@@ -188,6 +189,18 @@ func readLabels(q *Tasks, values []string) error {
 		}
 		q.Labels = append(q.Labels, s)
 	}
+	return nil
+}
+
+// readAnnotations does not split the values at commas: the value of an annotation may be any text.
+func readAnnotations(q *Tasks, values []string) error {
+	for _, s := range values {
+		key, _, _ := strings.Cut(s, "=")
+		if err := task.CheckLabelKey(key); err != nil {
+			return fmt.Errorf("%w; give KEY=VALUE, or KEY for any value", err)
+		}
+	}
+	q.Annotations = values
 	return nil
 }
 

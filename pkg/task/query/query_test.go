@@ -27,6 +27,7 @@ func TestParse(t *testing.T) {
 		{"status=failed,stopped&status=running", Tasks{Phases: []task.Phase{task.Failed, task.Stopped, task.Running}}},
 		{"name=a,b&name_prefix=c&name_contains=d", Tasks{Name: "a,b", NamePrefix: "c", NameContains: "d"}},
 		{"label=team%3Dsearch&label=example.com/x,empty%3D", Tasks{Labels: []string{"team=search", "example.com/x", "empty="}}},
+		{"annotation=commit%3D4f2a,91c&annotation=note", Tasks{Annotations: []string{"commit=4f2a,91c", "note"}}},
 		{"reason=OOMKilled,Backlog", Tasks{Reasons: []string{"OOMKilled", "Backlog"}}},
 		{"group=sweep-1", Tasks{Group: "sweep-1"}},
 		{"since=2d&limit=3", Tasks{Since: "2d", Limit: 3}},
@@ -52,7 +53,7 @@ func TestParse(t *testing.T) {
 
 func TestParseNamesTheParameterInItsError(t *testing.T) {
 	for query, want := range map[string]string{
-		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, cursor, group, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
+		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, annotation, cursor, group, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
 		"Limit=3":                             `"Limit": is not a parameter`,
 		"group=a%20b":                         `group: "a b" must be at most 63 letters`,
 		"limit=0":                             `limit: "0" is not a whole number of at least 1`,
@@ -167,6 +168,7 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 		"name_prefix":   func(q *Tasks) { q.NamePrefix = "x" },
 		"name_contains": func(q *Tasks) { q.NameContains = "x" },
 		"label":         func(q *Tasks) { q.Labels = []string{"a"} },
+		"annotation":    func(q *Tasks) { q.Annotations = []string{"a"} },
 		"reason":        func(q *Tasks) { q.Reasons = []string{"X"} },
 		"since":         func(q *Tasks) { q.Since = "2h" },
 		"sort":          func(q *Tasks) { q.Sort = "created" },
@@ -201,7 +203,7 @@ func FuzzCursor(f *testing.F) {
 
 func TestCacheKeysDiffer(t *testing.T) {
 	seen := map[string]bool{}
-	for _, q := range []Tasks{{}, {Limit: 1}, {View: Row}, {Name: "a"}, {NamePrefix: "a"}, {NameContains: "a"}, {Since: "1h"}, {Reasons: []string{"a"}}, {Labels: []string{"a"}}, {AllUsers: true}, {Sort: "name"}, {Sort: "-name"}} {
+	for _, q := range []Tasks{{}, {Limit: 1}, {View: Row}, {Name: "a"}, {NamePrefix: "a"}, {NameContains: "a"}, {Since: "1h"}, {Reasons: []string{"a"}}, {Labels: []string{"a"}}, {Annotations: []string{"a"}}, {AllUsers: true}, {Sort: "name"}, {Sort: "-name"}} {
 		for _, user := range []string{"ann", "bob"} {
 			l, err := q.List(user, now)
 			if err != nil {
@@ -210,7 +212,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 			seen[l.CacheKey()] = true
 		}
 	}
-	if len(seen) != 23 { // all_users has the same meaning for both
-		t.Errorf("%d different keys, want 23", len(seen))
+	if len(seen) != 25 { // all_users has the same meaning for both
+		t.Errorf("%d different keys, want 25", len(seen))
 	}
 }

@@ -20,6 +20,7 @@ type Tasks struct {
 	NamePrefix   string
 	NameContains string
 	Labels       []string // all of these: KEY=VALUE, or KEY for any value
+	Annotations  []string // all of these: KEY=VALUE, or KEY for any value
 	Reasons      []string // one of these
 	Group        string   // name of the group
 	// only tasks that were submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339
@@ -68,6 +69,7 @@ const (
 	paramNamePrefix   = "name_prefix"
 	paramNameContains = "name_contains"
 	paramLabel        = "label"
+	paramAnnotation   = "annotation"
 	paramReason       = "reason"
 	paramSince        = "since"
 	paramGroup        = "group"
@@ -94,6 +96,9 @@ func (q Tasks) Values() url.Values {
 	}
 	for _, label := range q.Labels {
 		v.Add(paramLabel, label)
+	}
+	for _, annotation := range q.Annotations {
+		v.Add(paramAnnotation, annotation)
 	}
 	for _, reason := range q.Reasons {
 		v.Add(paramReason, reason)

@@ -150,6 +150,12 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
+func TestAnnotations(t *testing.T) {
+	if got := annotations(task.Metadata{Annotations: map[string]string{"b": "x, y", "a": ""}}); got != "a=, b=x, y" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 100000: "100,000", 1234567: "1,234,567"} {
 		if got := Count(n); got != want {

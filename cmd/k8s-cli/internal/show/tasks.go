@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"user", userOf(m.User, t.Username)},
 		{"group", m.Group},
 		{"ports", strings.Join(m.Ports, ", ")},
+		{"annotations", annotations(m)},
 		{"position", position(m)},
 		{"attempt", attemptOf(m)},
 		{"max_duration", timeLimit(m, time.Now())},
@@ -57,6 +59,14 @@ func Task(w io.Writer, s Style, t task.Status) {
 	for _, f := range outputs(m.Nodes) {
 		fmt.Fprintf(w, "  %s:\n    %s\n", f.Name, f.Value)
 	}
+}
+
+func annotations(m task.Metadata) string {
+	all := make([]string, 0, len(m.Annotations))
+	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
+		all = append(all, key+"="+m.Annotations[key])
+	}
+	return strings.Join(all, ", ")
 }
 
 // writeStored writes the outputs that the server stored.

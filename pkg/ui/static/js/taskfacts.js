@@ -1,4 +1,4 @@
-// What a task comes after, how long it may run, and on which ports it listens.
+// What a task comes after, how long it may run, its annotations, and on which ports it listens.
 import { html } from "./html.js";
 import { get, taskPath } from "./api.js";
 import { duration, local, utc } from "./format.js";
@@ -44,6 +44,13 @@ export function TimeLimit({ task }) {
   if (!limit) return null;
   const at = Date.parse(deadline || "");
   return html`<div><dt>Time limit</dt><dd>${limit}${deadline ? html`, <time class="num" dateTime=${deadline} title=${`${local(at)}\n${utc(at)}`}>${at > now ? `${duration(at - now)} left` : "reached"}</time>` : ""}</dd></div>`;
+}
+
+/** The user's own metadata. @param {{task: Task}} p */
+export function Annotations({ task }) {
+  const all = Object.entries(task.metadata.annotations || {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (!all.length) return null;
+  return html`<div><dt>Annotations</dt><dd>${all.map(([key, value], i) => html`${i ? ", " : ""}<span class="wrap-any" key=${key}>${key}=${value}</span>`)}</dd></div>`;
 }
 
 /** @param {{task: Task}} p */

@@ -10,7 +10,7 @@ import { Stream, onEvents } from "../live.js";
 import { Age, Bar, Copy, Elapsed, Failure, Icon, Loading, Status, useData } from "../parts.js";
 import { go, place, setParams } from "../router.js";
 import { throttle, useStore } from "../store.js";
-import { After, Message, Ports, TimeLimit } from "../taskfacts.js";
+import { After, Annotations, Message, Ports, TimeLimit } from "../taskfacts.js";
 import { toYAML } from "../yaml.js";
 
 /** @typedef {import("../types").components["schemas"]["TaskStatus"]} Task */
@@ -198,7 +198,7 @@ export function TaskPage({ id }) {
         ${starts.length > 0 && html`<div><dt>Duration</dt><dd><${Elapsed} from=${Math.min(...starts)} to=${isActive(task.status) ? undefined : Date.parse(task.updated_at)} /></dd></div>`}
         ${exits.length > 0 && html`<div><dt>Exit code</dt><dd class="num">${exits.join(", ")}</dd></div>`}
         ${m.restarts && html`<div><dt>Restarts</dt><dd class="num">${m.restarts}${m.max_restarts ? ` of ${m.max_restarts}` : ""}</dd></div>`}
-        <${TimeLimit} task=${task} /></dl>
+        <${TimeLimit} task=${task} /><${Annotations} task=${task} /></dl>
       <div class="actions"><a class="button primary" href=${`/ui/tasks/${id}/logs`}><${Icon} name="log" />Log</a>
         <button class="button danger" disabled=${!isActive(task.status)} onClick=${() => setStopping(true)}><${Icon} name="stop" />Stop</button>
         <a class="button" href=${"/ui/new?from=" + id}><${Icon} name="again" />Run again</a>
