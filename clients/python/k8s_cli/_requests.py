@@ -75,6 +75,7 @@ class Requests:
             self._token = fixed if callable(fixed) else (lambda: str(fixed))
         self._origin = _http.Origin(self.url, ssl_context)
         self._transport = Transport(self._origin)
+        self.reached = False  # the server has answered a request
 
     def close(self) -> None:
         """Closes the idle connections. The client stays usable."""
@@ -98,7 +99,7 @@ class Requests:
         """Sends a request and returns the response, if its status is 2xx.
 
         The client sends a safe request again if the connection breaks, or if the server asks for a retry, until its
-        timeout ends. A request is safe if it only reads, or if it has a key (Idempotency-Key). safe tells that another
+        timeout ends; and also while the server cannot be reached, if the server has answered before. A request is safe if it only reads, or if it has a key (Idempotency-Key). safe tells that another
         request is idempotent. The client follows no redirects; redirect accepts a redirect as the response.
         """
         repeatable = (method in ("GET", "HEAD") or bool(key)) if safe is None else safe
@@ -120,7 +121,7 @@ class Requests:
                 )
                 return Answer(response.status, response.header, response.read(deadline))
             except (ApiError, ConnectionFailed) as err:
-                pause = _retry.pause_before_retry(err, attempt) if repeatable and retry else None
+                pause = _retry.pause_before_retry(err, attempt, self.reached) if repeatable and retry else None
                 pause = None if pause is None else _retry.jittered(pause)
                 if pause is None or time.monotonic() + pause > deadline:
                     raise
@@ -153,6 +154,7 @@ class Requests:
             self.timeout if timeout is None else timeout,
             reuse,
         )
+        self.reached = True
         if 200 <= response.status <= (399 if redirect else 299):
             return response
         raw = response.read(time.monotonic() + self.timeout)

@@ -1,12 +1,16 @@
 """The parts of log and event streams that perform no input or output."""
 
+import math
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ._cursor import Clock, Cursor, Deduper, Time
 
 RESUME = "X-Log-Resume"  # request header: position of each node in the log
 RESUMABLE = "X-Log-Resumable"  # response header: "true" if each line begins with its time
+# Request header: the server may send empty lines while the log is quiet. Response header: their distance in seconds.
+PING = "X-Log-Ping"
+_SILENT_PINGS = 3  # pings in a row whose absence means that the connection is broken
 _START = "start"  # value of RESUME at the beginning of the log
 _MAX_TOKEN = 12 << 10  # largest value of RESUME in bytes: servers accept about 16 KB of headers
 _MAX_EVENT = 1 << 20  # largest event in bytes
@@ -39,11 +43,17 @@ class LogReader:
         """Reports whether the server can send the rest of the log."""
         return self.resumable and len(self.token()) <= _MAX_TOKEN
 
-    def begin(self, resumable: bool) -> None:
-        """Begins a response. A partial line at the end of the response before comes again."""
-        self.resumable = resumable
+    def begin(self, header: Mapping[str, str]) -> float:
+        """Begins a response. A partial line at the end of the response before comes again.
+
+        header is the header of the response by lower-case name. begin returns the number of seconds without a byte
+        after which the connection counts as broken; infinity if the server sends no pings.
+        """
+        self.resumable = header.get(RESUMABLE.lower()) == "true"
         self._partial = b""
         self._again = {rank: c.deduper() for rank, c in self._cursors.items()}
+        ping = header.get(PING.lower(), "")
+        return _SILENT_PINGS * int(ping) if self.resumable and ping.isdecimal() and int(ping) > 0 else math.inf
 
     def feed(self, data: bytes) -> List[bytes]:
         """Returns the new lines, each with its newline."""
@@ -59,6 +69,8 @@ class LogReader:
         if not self.resumable:
             self.lines += 1
             yield raw
+            return
+        if raw == b"\n":  # a ping
             return
         rank, start, rest, at = self._parse(raw)
         digest = hash(raw)

@@ -17,11 +17,19 @@ class Download:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()
+        self.restart()
+
+    def restart(self) -> None:
+        """Forgets what has arrived."""
+        self._file.seek(0)
+        self._file.truncate()
         self._sum = hashlib.sha256()
+        self.size = 0  # bytes that have arrived
 
     def write(self, data: bytes) -> None:
         self._sum.update(data)
         self._file.write(data)
+        self.size += len(data)
 
     def check(self, sha256: str) -> None:
         """Raises an error if the SHA-256 of the archive is another one."""

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Dict, List, Optional, Sequence
 
 from . import _http, _retry, _streams, models
 from ._unpack import Directory, Download
-from .errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, is_unavailable
+from .errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, WrongAnswer, is_unavailable
 from ._io import Response, call, sleep
 from ._requests import Query, Requests, body_of, query_of, segment
 from .events import EventStream
@@ -53,31 +53,60 @@ class Operations(Requests):
         return files
 
     def _download_node(self, id: str, node: int, directory: Directory, force: bool) -> List[str]:
-        headers = {"Accept-Encoding": "identity"}
         archive = Download()
         try:
-            response = self.open("GET", f"/tasks/{segment(id)}/outputs/{node}", headers=headers, timeout=self.timeout)
-            try:
-                while True:
-                    data = response.chunk(self.timeout)
-                    if not data:
-                        break
-                    call(archive.write, data)
-            finally:
-                response.close()
-            archive.check(response.header.get("etag", "").strip('"'))
+            etag = self._receive(f"/tasks/{segment(id)}/outputs/{node}", archive)
+            archive.check(etag.strip('"'))
             return call(archive.unpack, directory, force)
         finally:
             archive.close()
 
+    def _receive(self, path: str, archive: Download) -> str:
+        """Receives an archive, and returns its ETag. After a break of the connection, the download resumes.
+
+        The error is that of the last attempt if no byte arrives for the timeout of the client.
+        """
+        etag, furthest, advanced, attempt = "", 0, time.monotonic(), 0
+        while True:
+            headers = {"Accept-Encoding": "identity"}
+            if archive.size and etag:
+                headers.update({"Range": f"bytes={archive.size}-", "If-Range": etag})
+            response: Optional[Response] = None
+            try:
+                response = self.open("GET", path, headers=headers, timeout=self.timeout)
+                if response.status != 206:
+                    call(archive.restart)  # the response is the whole archive
+                elif not response.header.get("content-range", "").startswith(f"bytes {archive.size}-"):
+                    raise WrongAnswer(f"the API server at {self.url} was asked for bytes from {archive.size} on and sent others")
+                etag = response.header.get("etag", "")
+                while True:
+                    data = response.chunk(self.timeout)
+                    if not data:
+                        return etag
+                    call(archive.write, data)
+                    if archive.size > furthest:
+                        furthest, advanced, attempt = archive.size, time.monotonic(), 0
+            except (ApiError, ConnectionFailed) as err:
+                pause = _retry.pause_before_retry(err, attempt, self.reached)
+                if err.status == 416 and archive.size:  # the connection broke after the last byte
+                    call(archive.restart)
+                    continue
+                if pause is None or time.monotonic() + pause - advanced > self.timeout:
+                    raise
+                attempt += 1
+                sleep(_retry.jittered(pause))
+            finally:
+                if response:
+                    response.close()
+
     def stop(self, id: str) -> None:
         """Stops a task. If the task is over, stop changes nothing."""
-        self.request("POST", f"/tasks/{segment(id)}/stop", safe=True)
+        self.request("POST", f"/tasks/{segment(id)}/stop", key=_retry.new_key())
 
     def stop_all(self, *, group: str = "", all_users: bool = False) -> int:
         """Stops all tasks of the user, of a group, or of all users. Returns the number of tasks."""
         query = query_of(group=group, all_users=all_users)
-        answer = self.request("POST", "/tasks/stop", query=query, safe=bool(group))
+        answer = self.request("POST", "/tasks/stop", query=query, key=_retry.new_key())
         return int(answer.json()["count"])
 
     def page(
@@ -147,38 +176,43 @@ class Operations(Requests):
         """Returns the lines of the log of a task, byte for byte and without delay, until the log ends.
 
         After a break of the connection, the iterator resumes the log on any pod of the server, without loss or repeats.
+        A connection that is silent for three times the pause between two pings of the server counts as broken.
         The error is LogBroken if the log stays unavailable for longer than the timeout of the client, or if the server
         cannot resume the log. since is in seconds. Lines of multi-node tasks begin with `node-RANK | `.
         """
         reader = _streams.LogReader(timestamps)
         began, asked, attempt_number = False, time.monotonic(), 0
+        silence = math.inf  # seconds without a byte after which the connection counts as broken
         down: Optional[float] = None  # since when the connection is down
         while True:
             lines, opened = reader.lines, time.monotonic()
+            heard = opened  # when the last byte arrived
             age = since + opened - asked if since and began else since
             query = query_of(tail=tail, since=age and f"{age:.3f}s", node=node, attempt=attempt, timestamps=timestamps)
             query += [] if follow else [("follow", "false")]
             response: Optional[Response] = None
             try:
-                headers = {_streams.RESUME: reader.token(), "Accept-Encoding": "identity"}
+                headers = {_streams.RESUME: reader.token(), _streams.PING: "true", "Accept-Encoding": "identity"}
                 target = f"/tasks/{segment(id)}/logs"
-                response = self.open("GET", target, query=query, headers=headers, timeout=math.inf)
+                response = self.open("GET", target, query=query, headers=headers, timeout=silence)
                 began = True
-                reader.begin(response.header.get(_streams.RESUMABLE.lower()) == "true")
+                silence = reader.begin(response.header)
                 while True:
-                    data = response.chunk(math.inf)
+                    data = response.chunk(silence)
+                    heard = time.monotonic()
                     for line in reader.feed(data) if data else reader.end():
                         yield line
                     if not data:
                         return
             except (ApiError, ConnectionFailed) as err:
-                pause = _retry.pause_before_retry(err, attempt_number)
+                pause = _retry.pause_before_retry(err, attempt_number, self.reached)
                 if began:
                     pause = _retry.resume_pause(attempt_number) if reader.can_resume() and is_unavailable(err) else None
                 if pause is None:
                     raise _broken(id, err) if began and isinstance(err, ConnectionFailed) else err
                 now = time.monotonic()
-                if began and (reader.lines > lines or now - opened > _retry.STEADY):
+                lasted = (now if silence == math.inf else heard) - opened
+                if began and (reader.lines > lines or lasted > _retry.STEADY):
                     attempt_number, down = 0, None
                 down = now if down is None else down
                 if now - down + (0 if began else pause) > self.timeout:
@@ -284,7 +318,7 @@ class Operations(Requests):
 
     def delete_volume(self, id: str, *, force: bool = False) -> None:
         """Deletes a volume and its content. The error is VolumeInUse if tasks use the volume, unless force is set."""
-        self.request("DELETE", f"/volumes/{segment(id)}", query=query_of(force=force))
+        self.request("DELETE", f"/volumes/{segment(id)}", query=query_of(force=force), key=_retry.new_key())
 
     def volume_events(self, id: str, *, after: str = "") -> EventStream:
         """Returns the stream of the events of a volume, from the first event on, until the volume is deleted."""
@@ -308,7 +342,7 @@ class Operations(Requests):
     def upload(self, path: str, sha256: str) -> None:
         """Stores an archive, a tar file that is compressed with gzip. upload has no timeout."""
         body = _http.File(path, os.path.getsize(path))
-        attempt = 0
+        attempt, paused = 0, 0.0
         while True:
             try:
                 target = f"/uploads/{segment(sha256)}"
@@ -316,10 +350,10 @@ class Operations(Requests):
                 response.read(time.monotonic() + self.timeout)
                 return
             except (ApiError, ConnectionFailed) as err:
-                pause = _retry.pause_before_retry(err, attempt)
-                attempt += 1
-                if pause is None or attempt > _retry.MAX_BREAKS:
+                pause = _retry.pause_before_retry(err, attempt, self.reached)
+                if pause is None or paused + pause > self.timeout:
                     raise
+                attempt, paused = attempt + 1, paused + pause
                 sleep(_retry.jittered(pause))
 
     def download(self, sha256: str) -> bytes:

@@ -28,6 +28,13 @@ async def refused(kind, operation):
     raise AssertionError(f"no {kind.__name__}")
 
 
+async def opened(client):
+    """Returns the stream of the events of the user, which has a connection."""
+    stream = client.events()
+    await stream.open()
+    return stream
+
+
 def expect(got, want):
     if got != want:
         raise AssertionError(f"got {got!r}, want {want!r}")
@@ -566,8 +573,8 @@ async def busy(s):
         first, second = s.client("strict", token=name).events(), s.client("strict", token="token-of-root").events()
         await first.open()
         await second.open()
-        c = s.client("strict", token=f"token-of-limits-{s.flavour}")
-        err = await refused(errors.PodBusy, c.events().open)
+        c = s.client("strict", token=f"token-of-limits-{s.flavour}", timeout=1)
+        err = await refused(errors.PodBusy, lambda: opened(c))
         expect((err.status, isinstance(err, errors.Unavailable)), (503, True))
         first.close()
         second.close()

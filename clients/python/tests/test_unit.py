@@ -5,9 +5,11 @@ import asyncio
 import base64
 import concurrent.futures
 import datetime
+import hashlib
 import http.server
 import io
 import json
+import math
 import os
 import pathlib
 import random
@@ -92,7 +94,7 @@ class Unpacking(unittest.TestCase):
 class Stub:
     """A server that answers with prepared responses, and remembers the requests."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Any, port: int = 0) -> None:
         self.answers, self.requests = list(answers), []  # type: List[Any], List[Any]
         stub = self
 
@@ -119,7 +121,7 @@ class Stub:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -133,8 +135,8 @@ def detail(status: int, reason: str, **headers: str) -> Tuple[int, Dict[str, str
 
 
 class WithStub(unittest.TestCase):
-    def stub(self, *answers: Any) -> Stub:
-        stub = Stub(*answers)
+    def stub(self, *answers: Any, port: int = 0) -> Stub:
+        stub = Stub(*answers, port=port)
         self.addCleanup(stub.close)
         return stub
 
@@ -206,8 +208,42 @@ class TestRetries(WithStub):
         self.sleeps()
         stub = self.stub((0, {}, b""))
         with self.assertRaises(errors.ConnectionFailed):
-            self.client(stub).stop_all()
+            self.client(stub).request("POST", "/x")
         self.assertEqual(len(stub.requests), 1)
+
+    def test_stops_and_deletions_have_one_key_for_all_attempts(self) -> None:
+        self.sleeps()
+        for act in (
+            lambda c: c.stop("t"),
+            lambda c: c.stop_all(),
+            lambda c: c.group("g").stop(),
+            lambda c: c.delete_volume("v"),
+        ):
+            stub = self.stub((0, {}, b""), (200, {}, b'{"count": 3}'))
+            self.assertIn(act(self.client(stub)), (None, 3))
+            keys = {headers.get("Idempotency-Key", "") for _, _, headers, _ in stub.requests}
+            self.assertEqual((len(stub.requests), len(keys), "" in keys), (2, 1, False))
+
+    def test_a_client_waits_out_a_restart_of_a_server_that_it_has_reached(self) -> None:
+        slept: List[float] = []
+        stub = self.stub((200, {}, b'{"task_id": "t"}'))
+        client = self.client(stub)
+        client.status("t")
+        client.close()
+        stub.close()
+        port = int(stub.url.rpartition(":")[2])
+
+        def restart(pause: float) -> None:
+            slept.append(pause)
+            if len(slept) == 8:
+                again = self.stub(*[(200, {}, b'{"task_id": "t", "status": "running"}')], port=port)
+                self.assertEqual(again.url, stub.url)
+
+        with mock.patch("k8s_cli._requests.sleep", restart):
+            self.assertEqual((client.status("t").status, len(slept)), ("running", 8))
+        with mock.patch("k8s_cli._requests.sleep", slept.append), self.assertRaises(errors.ConnectionFailed):
+            k8s_cli.Client("http://127.0.0.1:9", user="ann").status("t")
+        self.assertEqual(len(slept), 8)
 
     def test_a_connection_that_breaks_five_times_is_an_error(self) -> None:
         slept = self.sleeps()
@@ -240,7 +276,8 @@ class TestRetries(WithStub):
             all_pauses = [_retry.jittered(d) for _ in range(200)]
             self.assertTrue(all(d <= p <= 1.5 * d for p in all_pauses))
             self.assertGreater(len(set(all_pauses)), 100)
-        self.assertIsNone(_retry.pause_before_retry(errors.ConnectionFailed("refused"), 0))
+        self.assertIsNone(_retry.pause_before_retry(errors.ConnectionFailed("refused"), 0, False))
+        self.assertLessEqual(_retry.pause_before_retry(errors.ConnectionFailed("refused"), 50, True) or 9, 2)
         self.assertLessEqual(_retry.resume_pause(50), 2)
 
 
@@ -260,6 +297,79 @@ class TestJobGroups(WithStub):
         self.assertEqual(json.loads(body), [want[0], {**want[1], "termination_delay": "30s"}])
         with self.assertRaisesRegex(ValueError, "no task 'trainr'"):
             self.client(stub).job_group("rlhf", tasks, primary=["trainr"])
+
+
+class Outputs:
+    """A server with outputs, whose connections break after numbers of bytes of the body."""
+
+    def __init__(self, files: Dict[str, bytes], cuts: List[int], ranges: bool = True) -> None:
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w:gz") as out:
+            for name, text in files.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(text)
+                out.addfile(member, io.BytesIO(text))
+        self.archive, self.asked = content.getvalue(), []  # type: bytes, List[Any]
+        tag = '"' + hashlib.sha256(self.archive).hexdigest() + '"'
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked = self.headers.get("Range"), self.headers.get("If-Range")
+                outer.asked.append(asked)
+                begin = int(asked[0][6:-1]) if asked[0] and ranges and asked[1] == tag else 0
+                body = outer.archive[begin:]
+                self.send_response(206 if begin else 200)
+                self.send_header("ETag", tag)
+                self.send_header("Content-Length", str(len(body)))
+                if begin:
+                    self.send_header("Content-Range", f"bytes {begin}-{len(outer.archive) - 1}/{len(outer.archive)}")
+                self.end_headers()
+                self.wfile.write(body[: cuts.pop(0)] if cuts else body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class TestDownloads(unittest.TestCase):
+    def download(self, server: Outputs, flavour: str, timeout: float = 30) -> List[str]:
+        self.addCleanup(server.close)
+
+        async def run() -> List[str]:
+            async with k8s_cli.aio.Client(server.url, user="ann", timeout=timeout) as client:
+                return await client.download_outputs("t", top, node=0)
+
+        with tempfile.TemporaryDirectory() as top:
+            if flavour == "asyncio":
+                found = asyncio.run(run())
+            else:
+                found = k8s_cli.Client(server.url, user="ann", timeout=timeout).download_outputs("t", top, node=0)
+            return [pathlib.Path(path).read_text() for path in found]
+
+    def test_a_download_resumes_after_breaks(self) -> None:
+        for flavour in ("blocking", "asyncio"):
+            server = Outputs({"f": b"text"}, [0, 30, 20])
+            self.assertEqual(self.download(server, flavour), ["text"])
+            tag = '"' + hashlib.sha256(server.archive).hexdigest() + '"'
+            self.assertEqual(server.asked, [(None, None), (None, None), ("bytes=30-", tag), ("bytes=50-", tag)])
+
+    def test_a_server_without_ranges_sends_the_whole_archive_again(self) -> None:
+        server = Outputs({"f": b"text"}, [30, 20], ranges=False)
+        self.assertEqual(self.download(server, "blocking"), ["text"])
+        self.assertEqual([asked for asked, _ in server.asked], [None, "bytes=30-", "bytes=20-"])
+
+    def test_a_download_without_progress_ends(self) -> None:
+        for flavour in ("blocking", "asyncio"):
+            with self.assertRaisesRegex(errors.ConnectionFailed, "ended within the response"):
+                self.download(Outputs({"f": b"text"}, [30] + [0] * 99), flavour, timeout=1)
 
 
 class TestTruncation(unittest.TestCase):
@@ -329,6 +439,9 @@ class TestAsyncioTransport(WithStub):
         with k8s_cli.Client(stub.url, user="안") as client:
             client.request("GET", "/x")
         self.assertEqual(stub.requests[-1][2]["X-User"].encode("latin-1").decode("utf-8"), "안")
+
+
+RESUMABLE = {"x-log-resumable": "true"}
 
 
 def some_log(r: random.Random, lines: int) -> List[Tuple[int, bytes]]:
@@ -402,11 +515,11 @@ class TestLogs(unittest.TestCase):
             log = some_log(random.Random(seed), 60)
             for first in range(len(log) + 1):
                 reader = _streams.LogReader(False)
-                reader.begin(True)
+                reader.begin(RESUMABLE)
                 got = reader.feed(b"".join(stamped(*line) for line in log[:first]) + b"2025-10-09T08:5")
                 token = reader.token()
                 since = 0 if token == "start" else int(token.partition("@")[2])
-                reader.begin(True)
+                reader.begin(RESUMABLE)
                 rest = [stamped(at, text) for at, text in log if at // 10**9 >= since]
                 for line in rest:
                     got += reader.feed(line[:5]) + reader.feed(line[5:])
@@ -414,13 +527,60 @@ class TestLogs(unittest.TestCase):
 
     def test_nodes_and_timestamps(self) -> None:
         reader = _streams.LogReader(True)
-        reader.begin(True)
+        reader.begin(RESUMABLE)
         line = b"node-3 | 2026-01-01T00:00:00.5+02:00 hi there\n"
         self.assertEqual(reader.feed(line), [line])
         self.assertEqual(reader.token(), "3@%d" % (1767225600 - 7200 - 1))
         self.assertEqual(reader.feed(b"node-3 | 2026-01-01T00:00:01Z no end") + reader.end(), [b"node-3 | 2026-01-01T00:00:01Z no end"])
         with self.assertRaises(ValueError):
             reader.feed(b"no time\n")
+
+    def test_pings_are_no_lines(self) -> None:
+        reader = _streams.LogReader(False)
+        self.assertEqual([reader.begin({**RESUMABLE, "x-log-ping": ping}) for ping in ("15", "0", "x", "")], [45] + 3 * [math.inf])
+        self.assertEqual(reader.begin({"x-log-ping": "15"}), math.inf)
+        reader.begin(RESUMABLE)
+        self.assertEqual(reader.feed(b"\n\n" + stamped(10**18, b"") + b"\n"), [b"\n"])
+
+    def test_a_silent_log_is_resumed(self) -> None:
+        """A path swallows what the server sends, without an end of the connection."""
+        asked: List[str] = []
+        silent = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.headers["X-Log-Ping"] + " " + self.headers["X-Log-Resume"])
+                self.send_response(200)
+                for name, value in {"X-Log-Resumable": "true", "X-Log-Ping": "1", "Transfer-Encoding": "chunked"}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                for line in log[:2] if len(asked) == 1 else log:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                if len(asked) == 1:
+                    silent.wait()
+                else:
+                    self.wfile.write(b"0\r\n\r\n")
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        log = [stamped(1_760_000_000 * 10**9 + i, b"%d" % i) for i in range(3)] + [b"\n"]
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            url = "http://127.0.0.1:%d" % server.server_address[1]
+
+            async def read() -> List[str]:
+                return [line async for line in k8s_cli.aio.Client(url, user="ann").job("t").logs()]
+
+            with mock.patch.object(_streams, "_SILENT_PINGS", 0.2):
+                for flavour in ("blocking", "asyncio"):
+                    asked.clear()
+                    client = k8s_cli.Client(url, user="ann")
+                    got = asyncio.run(read()) if flavour == "asyncio" else list(client.job("t").logs())
+                    self.assertEqual(got, ["0\n", "1\n", "2\n"])
+                    self.assertEqual(asked, ["true start", "true 0@1759999999"])
+            silent.set()
+            server.shutdown()
 
     def test_the_memory_of_a_cursor_is_bounded(self) -> None:
         cursor = _cursor.Cursor()

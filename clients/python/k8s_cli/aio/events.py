@@ -55,9 +55,11 @@ class EventStream:
         return event
 
     async def open(self, timeout: float = _QUIET) -> None:
-        """Opens the connection, if the stream has none."""
-        if self._response or self._over:
-            return
+        """Opens the connection, if the stream has none. timeout is the longest time in seconds for one attempt."""
+        if self._response is None and not self._over:
+            await self._connect(None, timeout)
+
+    async def _open(self, timeout: float) -> None:
         headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Last-Event-ID": self.last_id}
         response = await self._client.open("GET", self._path, query=self._query, headers=headers, timeout=timeout)
         self._opened = True
@@ -89,7 +91,7 @@ class EventStream:
             if self._over:
                 return None
             if self._response is None:
-                await self._connect(deadline)
+                await self._connect(deadline, _QUIET)
                 continue
             await self._read(self._response, deadline)
 
@@ -103,23 +105,22 @@ class EventStream:
             pass
         self.close()
 
-    async def _connect(self, deadline: Optional[float]) -> None:
-        """Opens the connection. If the stream had a connection before, it tries again until the timeout of the client."""
-        if not self._opened:
-            try:
-                return await self.open(_left(deadline))
-            except ConnectionFailed:
-                _left(deadline)
-                raise
-        began = time.monotonic()
+    async def _connect(self, deadline: Optional[float], limit: float) -> None:
+        """Opens the connection, and tries again until the timeout of the client. An attempt lasts limit seconds at most."""
+        began, attempt = time.monotonic(), 0
+        pause = _retry.LISTEN_PAUSE if self._opened else 0.0
         while True:
-            pause = _retry.jittered(_retry.LISTEN_PAUSE)
-            await sleep(min(pause, _left(deadline)))
+            await sleep(min(_retry.jittered(pause), _left(deadline)))
             try:
-                return await self.open(_left(deadline))
+                return await self._open(min(limit, _left(deadline)))
             except (ApiError, ConnectionFailed) as err:
-                if not is_unavailable(err) or time.monotonic() - began > self._client.timeout:
+                _left(deadline)
+                again: Optional[float] = _retry.LISTEN_PAUSE if is_unavailable(err) else None
+                if not self._opened:
+                    again = _retry.pause_before_retry(err, attempt, self._client.reached)
+                if again is None or time.monotonic() + again - began > self._client.timeout:
                     raise
+                attempt, pause = attempt + 1, again
 
     def close(self) -> None:
         """Closes the connection. The next step of an iteration opens another one."""
