@@ -27,7 +27,7 @@ def blocking(name: str, text: str) -> str:
     """Returns the blocking form of a module."""
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
-    text = text.replace("import Any, Iterator, Callable, Dict, Iterator, ", "import Any, Callable, Dict, Iterator, ")
+    text = re.sub(r"^(from typing import )(\w.*)$", lambda m: m[1] + ", ".join(sorted(set(m[2].split(", ")))), text, flags=re.MULTILINE)
     return NOTICE.format(name) + text
 
 

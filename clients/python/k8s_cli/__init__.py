@@ -13,7 +13,7 @@ from ._version import VERSION as __version__
 from .client import Client
 from .errors import ApiError, Error
 from .events import EventStream
-from .job import Group, Job, Sweep
+from .job import Group, Job, Sweep, as_completed
 from .models import Event, GroupStatus, TaskStatus
 from .session import BrowserSession
 from .task import Item, Task, grid
@@ -34,6 +34,7 @@ __all__ = [
     "TaskStatus",
     "__version__",
     "aio",
+    "as_completed",
     "errors",
     "grid",
     "models",

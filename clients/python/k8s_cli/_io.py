@@ -5,7 +5,7 @@ import math
 import socket
 import threading
 import time
-from typing import Any, Callable, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, List, Mapping, Optional, Protocol, Tuple, TypeVar
 
 from ._http import (
     CONNECT_TIMEOUT,
@@ -26,12 +26,25 @@ from .errors import ConnectionFailed
 
 T = TypeVar("T")
 
+
+class _Stream(Protocol):
+    def open(self) -> None: ...
+
+
+S = TypeVar("S", bound=_Stream)
+
 sleep = time.sleep
 
 
 def call(function: Callable[..., T], *arguments: Any) -> T:
     """Calls a function that may block."""
     return function(*arguments)
+
+
+def opened(stream: S) -> S:
+    """Opens the connection of a stream of events."""
+    stream.open()
+    return stream
 
 
 def spawn(function: Callable[..., None], *arguments: Any) -> None:

@@ -6,7 +6,7 @@ import random
 import re
 import string
 import time
-from typing import Any, Iterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _retry, models
 from .errors import ApiError, BatchFailed, Error, UploadMissing, api_error

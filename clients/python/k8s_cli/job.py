@@ -2,13 +2,13 @@
 """Jobs and groups: what a submission returns."""
 
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _html as views
 from . import models
 from ._unpack import Directory
 from .errors import Error, GroupFailed, Gone, TaskFailed, WaitTimeout
-from ._io import sleep, spawn
+from ._io import opened, sleep, spawn
 from ._requests import query_of, segment
 from .events import EventStream
 from .operations import PAGE, Operations
@@ -56,7 +56,7 @@ class Job:
         deadline = None if timeout is None else time.monotonic() + timeout
         status = self.status()
         while not status.over:
-            stream = self.events()
+            stream = self._stream("")
             try:
                 while stream.next(deadline):
                     pass
@@ -108,6 +108,9 @@ class Job:
 
     def events(self, *, after: str = "") -> EventStream:
         """Returns the stream of the events of the task, from the first event on, until the task is over."""
+        return opened(self._stream(after))
+
+    def _stream(self, after: str) -> EventStream:
         return EventStream(self._client, f"/tasks/{segment(self.id)}/events", [], after, about=("task_id", self.id))
 
     def past_events(self, *, after: str = "", limit: Optional[int] = None) -> List[models.Event]:
@@ -131,6 +134,47 @@ class Job:
 
     def _live(self, handle: views.Handle) -> None:
         _refresh(handle, self._html, self.status, lambda: bool(self.last and self.last.over))
+
+
+def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> Iterator[Job]:
+    """Returns the jobs of one client in the order in which their tasks end, each with its final status in `last`.
+
+    The error is WaitTimeout if a task is not over after timeout seconds.
+    """
+    left = {job.id: job for job in jobs}
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while left:
+        client = next(iter(left.values()))._client
+        groups = {job.group for job in left.values()}
+        group = groups.pop() if len(groups) == 1 else ""
+        stream = EventStream(client, "/events", query_of(group=group), "")
+        try:
+            stream.open()
+            _read(client, group, left)
+            for job in [j for j in left.values() if j.last and j.last.over]:
+                yield left.pop(job.id)
+            while left:
+                event = stream.next(deadline)
+                if event and event.over and event.task_id in left:
+                    left[event.task_id].status()
+                    yield left.pop(event.task_id)
+        except Gone:  # events were missed during an interruption
+            pass
+        except WaitTimeout:
+            raise WaitTimeout(f"{len(left)} tasks are not over after {timeout:g} s; one of them is {next(iter(left))}") from None
+        finally:
+            stream.close()
+
+
+def _read(client: Operations, group: str, jobs: Mapping[str, Job]) -> None:
+    """Reads the status of each job, in pages if the jobs are in one group."""
+    found: Dict[str, models.TaskStatus] = {}
+    if group:
+        for each in Group(client, group).jobs():
+            if each.last:
+                found[each.id] = each.last
+    for id, job in jobs.items():
+        job.last = found.get(id) or job.status()
 
 
 def _refresh(
@@ -178,25 +222,19 @@ class Group:
         stopped.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        stream = self.events()
-        try:
-            while True:
-                try:
-                    stream.open()
-                    status = self.status()
-                    left = status.unfinished
-                    while left > 0:  # an event may already count in status, which then is read once more
-                        event = stream.next(deadline)
-                        left -= 1 if event and event.kind == "task" and event.over else 0
-                    if status.unfinished == 0:
-                        break
-                except Gone:  # events were missed during an interruption
-                    stream.close()
-                    stream = self.events()
-                except WaitTimeout:
-                    raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s") from None
-        finally:
-            stream.close()
+        status = self.status()
+        while status.unfinished:
+            stream = self._stream("")
+            try:
+                while stream.next(deadline):
+                    pass
+            except Gone:  # events were missed during an interruption
+                pass
+            except WaitTimeout:
+                raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s") from None
+            finally:
+                stream.close()
+            status = self.status()
         if check and status.status != "completed":
             counts = ", ".join(f"{n} {s}" for s, n in sorted(status.by_status.items()) if n)
             raise GroupFailed(f"group {self.name} is {status.status}: {counts}", status)
@@ -208,8 +246,14 @@ class Group:
         return self._client.stop_all(group=self.name)
 
     def events(self, *, after: str = "") -> EventStream:
-        """Returns the stream of the events of the group, from now on."""
-        return EventStream(self._client, "/events", query_of(group=self.name), after)
+        """Returns the stream of the events of the group, from now on, until all tasks of the group are over.
+
+        If the group has no task yet, the stream waits for the first one.
+        """
+        return opened(self._stream(after))
+
+    def _stream(self, after: str) -> EventStream:
+        return EventStream(self._client, "/events", query_of(group=self.name), after, group=self.name)
 
     def jobs(self, **filters: Any) -> Iterator[Job]:
         """Returns the tasks of the group, oldest first, with their status. The filters are those of Client.jobs."""

@@ -363,12 +363,36 @@ async def group_events(s):
     await c.stop_all()
 
 
+@story("the stream of a group ends with its last task, and the stream of a group that is over ends at once")
+async def ends_of_groups(s):
+    c = s.client()
+    async with c.group("g").events() as stream:
+        jobs = await c.submit_all([Task("true", resources=UNSCHEDULABLE) for _ in range(3)], group="g")
+        await c.group("g").stop()
+        over = {e.task_id async for e in stream if e.over}
+    expect(over, {job.id for job in jobs})
+    expect([e async for e in c.group("g").events()], [])
+    expect({e.task_id async for e in c.group("g").events(after="0")}, over)
+
+
+@story("jobs are yielded in the order of their ends")
+async def completions(s):
+    c = s.client()
+    jobs = await c.submit_all([Task("true", resources=UNSCHEDULABLE) for _ in range(3)])
+    await jobs[2].stop()
+    got = []
+    async for job in s.kind.as_completed(jobs):
+        got.append((jobs.index(job), job.last.status))
+        if len(got) < 3:
+            await jobs[2 - len(got)].stop()
+    expect(got, [(2, "stopped"), (1, "stopped"), (0, "stopped")])
+
+
 @story("a stream from an event of another log is an error")
 async def expired(s):
     c = s.client()
     job = await c.submit(run="true", resources=UNSCHEDULABLE)
-    stream = job.events(after="999999.1")
-    err = await refused(errors.EventsExpired, stream.next)
+    err = await refused(errors.EventsExpired, lambda: job.events(after="999999.1").open())
     expect((err.status, isinstance(err, errors.Gone)), (410, True))
     await job.stop()
 

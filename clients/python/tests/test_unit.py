@@ -600,6 +600,160 @@ class TestLogs(unittest.TestCase):
             reader.feed(b"x" * (2 << 20))
 
 
+class Live:
+    """A server with tasks of one group, whose events arrive as they happen."""
+
+    def __init__(self, tasks: List[str]) -> None:
+        self.tasks, self.events, self.requests = dict.fromkeys(tasks, "pending"), [], []  # type: Dict[str, str], List[Any], List[str]
+        self.changed, self.ended = threading.Condition(), False
+        live = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                path, _, query = self.path.partition("?")
+                last = re.search(r"last_event_id=(\d+)", query)
+                live.requests.append(path)
+                with live.changed:
+                    if path == "/events" and "event-stream" in (self.headers["Accept"] or ""):
+                        return self.stream(int(self.headers["Last-Event-ID"] or len(live.events)))
+                    if path == "/events":
+                        return self.send({"events": live.events[int(last.group(1)) if last else 0 :]})
+                    if path == "/tasks":
+                        return self.send({"tasks": [live.status(id) for id in live.tasks]})
+                    if path.startswith("/groups/"):
+                        phases = list(live.tasks.values())
+                        found = {"group": "g", "status": "running", "by_status": {p: phases.count(p) for p in phases}}
+                        return self.send(found if live.tasks else {"detail": "no group", "reason": "GroupNotFound"}, 200 if live.tasks else 404)
+                    self.send(live.status(path.split("/")[2]))
+
+            def send(self, body: Any, status: int = 200) -> None:
+                raw = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def stream(self, at: int) -> None:
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                text = "id: %d\n\n" % at
+                while not live.ended:
+                    text += "".join("id: %s\ndata: %s\n\n" % (e["id"], json.dumps(e)) for e in live.events[at:])
+                    at = len(live.events)
+                    if text:
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text.encode()))
+                    text = ""
+                    live.changed.wait()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_: Any) -> None:
+                pass  # a client closes its stream
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def status(self, id: str) -> Any:
+        return {"task_id": id, "status": self.tasks[id], "metadata": {"group": "g", "reason": "Because", "message": "of this"}}
+
+    def set(self, id: str, phase: str) -> None:
+        with self.changed:
+            self.tasks[id] = phase
+            self.events.append({"id": str(len(self.events) + 1), "type": "phase", "kind": "task", "task_id": id, "status": phase, "group": "g"})
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class TestWaiting(unittest.TestCase):
+    def live(self, *tasks: str) -> Tuple[Live, k8s_cli.Client]:
+        live = Live(list(tasks))
+        self.addCleanup(live.close)
+        client = k8s_cli.Client(live.url, user="ann")
+        self.addCleanup(client.close)
+        return live, client
+
+    def test_a_stream_is_open_when_the_call_returns(self) -> None:
+        live, client = self.live("a")
+        for stream in (client.events(), client.group("g").events()):
+            live.set("a", "running")
+            event = stream.next()
+            self.assertEqual(event and event.status, "running")
+            stream.close()
+        live.requests.clear()
+        k8s_cli.aio.Client(live.url, user="ann").events()  # without an event loop
+        self.assertEqual(live.requests, [])
+
+    def test_the_stream_of_a_group_ends_with_the_group(self) -> None:
+        live, client = self.live("a", "b")
+        stream = client.group("g").events()
+        live.set("a", "failed")
+        live.set("b", "running")
+        live.set("b", "completed")
+        self.assertEqual([(e.task_id, e.status) for e in stream], [("a", "failed"), ("b", "running"), ("b", "completed")])
+        self.assertEqual(list(client.group("g").events()), [])
+        self.assertEqual([e.id for e in client.group("g").events(after="1")], ["2", "3"])
+
+    def test_the_stream_of_a_group_that_grows(self) -> None:
+        live, client = self.live()
+        stream, got = client.group("g").events(), []
+        threading.Timer(0.05, live.set, ("a", "pending")).start()
+        for event in stream:
+            got.append((event.task_id, event.status))
+            if event.status == "pending":
+                live.set("c" if event.task_id == "a" else "d", "running")
+                live.set(event.task_id, "completed")
+            if got[-1] == ("c", "running"):
+                live.set("c", "stopped")
+        self.assertEqual(got, [("a", "pending"), ("c", "running"), ("a", "completed"), ("c", "stopped")])
+
+    def test_jobs_in_the_order_of_their_ends(self) -> None:
+        for flavour in ("blocking", "asyncio"):
+            live, client = self.live("a", "b", "c")
+            live.set("c", "failed")
+
+            async def run() -> List[Any]:
+                async with k8s_cli.aio.Client(live.url, user="ann") as client:
+                    jobs, got = [client.job(id) for id in live.tasks], []
+                    async for job in k8s_cli.aio.as_completed(jobs):
+                        got.append((job.id, job.last and job.last.status))
+                        live.set(*ends.pop())
+                    return got
+
+            ends = [("x", "running"), ("a", "stopped"), ("b", "completed")]
+            if flavour == "asyncio":
+                got = asyncio.run(run())
+            else:
+                got = []
+                for job in k8s_cli.as_completed([k8s_cli.Job(client, id, group="g") for id in live.tasks]):
+                    got.append((job.id, job.last and job.last.status))
+                    live.set(*ends.pop())
+                self.assertEqual(live.requests, ["/events", "/tasks", "/tasks/b", "/tasks/a"])
+            self.assertEqual(got, [("c", "failed"), ("b", "completed"), ("a", "stopped")])
+
+    def test_jobs_that_are_not_over_in_time(self) -> None:
+        live, client = self.live("a")
+        with self.assertRaisesRegex(errors.WaitTimeout, "1 tasks are not over after 0.05 s"):
+            list(k8s_cli.as_completed([client.job("a")], timeout=0.05))
+
+    def test_a_group_is_awaited(self) -> None:
+        live, client = self.live("a", "b")
+        timer = threading.Timer(0.05, lambda: (live.set("a", "completed"), live.set("b", "completed")))
+        timer.start()
+        self.assertEqual(client.group("g").wait(60).unfinished, 0)
+
+
 class TestModels(unittest.TestCase):
     def test_the_examples_of_the_api_are_read(self) -> None:
         document = json.loads((ROOT / "pkg/api/openapi/openapi.json").read_text("utf-8"))

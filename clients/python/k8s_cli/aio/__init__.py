@@ -9,7 +9,7 @@
 
 from .client import Client
 from .events import EventStream
-from .job import Group, Job, Sweep
+from .job import Group, Job, Sweep, as_completed
 from .session import BrowserSession
 
-__all__ = ["BrowserSession", "Client", "EventStream", "Group", "Job", "Sweep"]
+__all__ = ["BrowserSession", "Client", "EventStream", "Group", "Job", "Sweep", "as_completed"]

@@ -35,6 +35,11 @@ async def call(function: Callable[..., T], *arguments: Any) -> T:
     return await asyncio.to_thread(function, *arguments)
 
 
+def opened(stream: T) -> T:
+    """Returns a stream of events, which opens its connection when the caller awaits it."""
+    return stream
+
+
 def spawn(function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
     """Runs a function in the background, if an event loop runs."""
 

@@ -5,9 +5,9 @@ import time
 from typing import Optional, Sequence, Tuple
 
 from .. import _retry, _streams, models
-from ..errors import ApiError, ConnectionFailed, WaitTimeout, is_unavailable
+from ..errors import ApiError, ConnectionFailed, NotFound, WaitTimeout, is_unavailable
 from ._io import Response, sleep
-from ._requests import Requests, check_answer
+from ._requests import Requests, check_answer, query_of, segment
 
 _QUIET = 45.0  # seconds of silence after which the client treats a stream as broken
 
@@ -15,8 +15,9 @@ _QUIET = 45.0  # seconds of silence after which the client treats a stream as br
 class EventStream:
     """An iterator of events. After a break of the connection, the stream resumes on any pod of the server.
 
-    The stream contains every event that happens after `open` returns; the first step of an iteration calls `open`. The
-    stream of one object ends when the object is over. The error is EventsExpired if events were missed during an
+    The stream contains every event that happens after its connection was opened. A blocking call that returns a stream
+    opens the connection; for asyncio, `async with`, `open` and the first step of an iteration open it. The stream of one
+    object ends when the object is over, and the stream of a group when all tasks of the group are over. The error is EventsExpired if events were missed during an
     interruption, and ConnectionFailed or Unavailable if the stream cannot reconnect.
     """
 
@@ -28,11 +29,17 @@ class EventStream:
         after: str,
         *,
         about: Tuple[str, str] = ("", ""),
+        group: str = "",
     ) -> None:
-        """about is the field that names the object of the stream, and its value, if the stream is of one object."""
+        """about is the field that names the object of the stream, and its value, if the stream is of one object.
+
+        group is the name of the group whose end ends the stream.
+        """
         self.last_id = after  # id of the last event
         self._client, self._path, self._query = client, path, query
-        self._about = about
+        self._about, self._group = about, group
+        self._left = 0  # events to deliver until the group may be over
+        self._late = False  # the group is over: _left counts all stored events, and not only those that end a task
         self._over = self._opened = False
         self._response: Optional[Response] = None
         self._reader = _streams.EventReader()
@@ -87,13 +94,33 @@ class EventStream:
                     self._over = bool(field) and event.over
                     if self._over:
                         self.close()
+                    self._left -= 1 if event.id and (self._late or event.kind == "task" and event.over) else 0
                     return event
             if self._over:
                 return None
             if self._response is None:
                 await self._connect(deadline, _QUIET)
-                continue
-            await self._read(self._response, deadline)
+            elif self._group and self._left <= 0 and self.last_id:
+                await self._count()
+            else:
+                await self._read(self._response, deadline)
+
+    async def _count(self) -> None:
+        """Asks how many tasks of the group are not over. If there are none, asks which events are still to come."""
+        try:
+            path = f"/groups/{segment(self._group)}"
+            status = await self._client.fetch(models.GroupStatus, path, about=("group", self._group))
+        except NotFound:  # the first task is not submitted yet
+            self._left, self._late = 1, False
+            return
+        self._left, self._late = status.unfinished, status.unfinished == 0
+        if self._late:
+            query = [*self._query, *query_of(last_event_id=self.last_id)]
+            answer = await self._client.request("GET", self._path, query=query)
+            self._left = len(answer.json()["events"])
+            self._over = self._left == 0
+            if self._over:
+                self.close()
 
     async def _read(self, response: Response, deadline: Optional[float]) -> None:
         try:

@@ -1,13 +1,13 @@
 """Jobs and groups: what a submission returns."""
 
 import time
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .. import _html as views
 from .. import models
 from .._unpack import Directory
 from ..errors import Error, GroupFailed, Gone, TaskFailed, WaitTimeout
-from ._io import sleep, spawn
+from ._io import opened, sleep, spawn
 from ._requests import query_of, segment
 from .events import EventStream
 from .operations import PAGE, Operations
@@ -55,7 +55,7 @@ class Job:
         deadline = None if timeout is None else time.monotonic() + timeout
         status = await self.status()
         while not status.over:
-            stream = self.events()
+            stream = self._stream("")
             try:
                 while await stream.next(deadline):
                     pass
@@ -107,6 +107,9 @@ class Job:
 
     def events(self, *, after: str = "") -> EventStream:
         """Returns the stream of the events of the task, from the first event on, until the task is over."""
+        return opened(self._stream(after))
+
+    def _stream(self, after: str) -> EventStream:
         return EventStream(self._client, f"/tasks/{segment(self.id)}/events", [], after, about=("task_id", self.id))
 
     async def past_events(self, *, after: str = "", limit: Optional[int] = None) -> List[models.Event]:
@@ -130,6 +133,47 @@ class Job:
 
     async def _live(self, handle: views.Handle) -> None:
         await _refresh(handle, self._html, self.status, lambda: bool(self.last and self.last.over))
+
+
+async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> AsyncIterator[Job]:
+    """Returns the jobs of one client in the order in which their tasks end, each with its final status in `last`.
+
+    The error is WaitTimeout if a task is not over after timeout seconds.
+    """
+    left = {job.id: job for job in jobs}
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while left:
+        client = next(iter(left.values()))._client
+        groups = {job.group for job in left.values()}
+        group = groups.pop() if len(groups) == 1 else ""
+        stream = EventStream(client, "/events", query_of(group=group), "")
+        try:
+            await stream.open()
+            await _read(client, group, left)
+            for job in [j for j in left.values() if j.last and j.last.over]:
+                yield left.pop(job.id)
+            while left:
+                event = await stream.next(deadline)
+                if event and event.over and event.task_id in left:
+                    await left[event.task_id].status()
+                    yield left.pop(event.task_id)
+        except Gone:  # events were missed during an interruption
+            pass
+        except WaitTimeout:
+            raise WaitTimeout(f"{len(left)} tasks are not over after {timeout:g} s; one of them is {next(iter(left))}") from None
+        finally:
+            stream.close()
+
+
+async def _read(client: Operations, group: str, jobs: Mapping[str, Job]) -> None:
+    """Reads the status of each job, in pages if the jobs are in one group."""
+    found: Dict[str, models.TaskStatus] = {}
+    if group:
+        async for each in Group(client, group).jobs():
+            if each.last:
+                found[each.id] = each.last
+    for id, job in jobs.items():
+        job.last = found.get(id) or await job.status()
 
 
 async def _refresh(
@@ -177,25 +221,19 @@ class Group:
         stopped.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        stream = self.events()
-        try:
-            while True:
-                try:
-                    await stream.open()
-                    status = await self.status()
-                    left = status.unfinished
-                    while left > 0:  # an event may already count in status, which then is read once more
-                        event = await stream.next(deadline)
-                        left -= 1 if event and event.kind == "task" and event.over else 0
-                    if status.unfinished == 0:
-                        break
-                except Gone:  # events were missed during an interruption
-                    stream.close()
-                    stream = self.events()
-                except WaitTimeout:
-                    raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s") from None
-        finally:
-            stream.close()
+        status = await self.status()
+        while status.unfinished:
+            stream = self._stream("")
+            try:
+                while await stream.next(deadline):
+                    pass
+            except Gone:  # events were missed during an interruption
+                pass
+            except WaitTimeout:
+                raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s") from None
+            finally:
+                stream.close()
+            status = await self.status()
         if check and status.status != "completed":
             counts = ", ".join(f"{n} {s}" for s, n in sorted(status.by_status.items()) if n)
             raise GroupFailed(f"group {self.name} is {status.status}: {counts}", status)
@@ -207,8 +245,14 @@ class Group:
         return await self._client.stop_all(group=self.name)
 
     def events(self, *, after: str = "") -> EventStream:
-        """Returns the stream of the events of the group, from now on."""
-        return EventStream(self._client, "/events", query_of(group=self.name), after)
+        """Returns the stream of the events of the group, from now on, until all tasks of the group are over.
+
+        If the group has no task yet, the stream waits for the first one.
+        """
+        return opened(self._stream(after))
+
+    def _stream(self, after: str) -> EventStream:
+        return EventStream(self._client, "/events", query_of(group=self.name), after, group=self.name)
 
     async def jobs(self, **filters: Any) -> AsyncIterator[Job]:
         """Returns the tasks of the group, oldest first, with their status. The filters are those of Client.jobs."""

@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, Dict, List, Optional, Sequence
 from .. import _http, _retry, _streams, models
 from .._unpack import Directory, Download
 from ..errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, WrongAnswer, is_unavailable
-from ._io import Response, call, sleep
+from ._io import Response, call, opened, sleep
 from ._requests import Query, Requests, body_of, query_of, segment
 from .events import EventStream
 
@@ -244,12 +244,12 @@ class Operations(Requests):
         )
 
     def events(self, *, all_users: bool = False, group: str = "", after: str = "") -> EventStream:
-        """Returns the stream of the events of the user, of a group, or of all users, from now on.
+        """Returns the stream of the events of the user, of a group, or of all users, from now on. The stream never ends.
 
         after is the id of an event: the stream then begins with the event after it. The stream resumes after a break of
         the connection, without loss or repeats.
         """
-        return EventStream(self, "/events", query_of(all_users=all_users, group=group), after)
+        return opened(EventStream(self, "/events", query_of(all_users=all_users, group=group), after))
 
     async def past_events(
         self, *, all_users: bool = False, group: str = "", after: str = "", limit: Optional[int] = None
@@ -321,7 +321,7 @@ class Operations(Requests):
 
     def volume_events(self, id: str, *, after: str = "") -> EventStream:
         """Returns the stream of the events of a volume, from the first event on, until the volume is deleted."""
-        return EventStream(self, f"/volumes/{segment(id)}/events", [], after, about=("volume_id", id))
+        return opened(EventStream(self, f"/volumes/{segment(id)}/events", [], after, about=("volume_id", id)))
 
     # Uploads
 
