@@ -68,6 +68,9 @@ class _Head:
             raise ConnectionResetError("the connection ended within the head of the response")
         return line
 
+    def close(self) -> None:
+        self._file.close()
+
 
 class _HTTPResponse(http.client.HTTPResponse):
     fp: Any
@@ -77,7 +80,7 @@ class _HTTPResponse(http.client.HTTPResponse):
         try:
             super().begin()
         finally:
-            self.fp = file
+            self.fp = file if self.fp else None  # http.client forgets the file of a response that it cannot read
         if self.length is None and not self.chunked:
             raise ConnectionResetError("the response has no length")  # its end could be a broken connection
 

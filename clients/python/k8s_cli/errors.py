@@ -74,11 +74,12 @@ class GroupFailed(Error):
 class BatchFailed(Error):
     """Tasks of a batch were not submitted. `jobs` has None in the place of each of these tasks."""
 
-    def __init__(self, jobs: Sequence[Any], errors: Mapping[int, Error]) -> None:
+    def __init__(self, jobs: Sequence[Any], errors: Mapping[int, Error], group: Any = None) -> None:
         first = min(errors)
         super().__init__(f"{len(errors)} of {len(jobs)} tasks were not submitted; task {first}: {errors[first].detail}")
         self.jobs = jobs
         self.errors = errors  # by the position of the task
+        self.group = group  # the Group of the tasks that were submitted, for example to stop them; None without a group
 
 
 class ApiError(Error):

@@ -16,6 +16,7 @@ from .events import EventStream
 
 PAGE = 500  # objects on a page of a list that the client reads page by page
 _EVENT_PAGE = 1000  # events in one response
+_OUTPUTS_PAUSE = 1.0  # seconds between two requests while the client waits for outputs
 _UPLOAD_TIMEOUT = 86400.0  # seconds; an upload lasts as long as the network needs
 
 
@@ -35,13 +36,19 @@ class Operations(Requests):
         return spec
 
     def download_outputs(
-        self, id: str, directory: Directory, *, node: Optional[int] = None, force: bool = False
+        self, id: str, directory: Directory, *, node: Optional[int] = None, force: bool = False, wait: float = 0
     ) -> List[str]:
         """Downloads the stored outputs of a task, and returns the paths of the files.
 
         The files of a task with several nodes are in the directories node-0, node-1 and so on, unless node names one
         node. Unless force is set, existing files stay, and the error is raised before any file of that node is written.
+        Nodes send their outputs when their scripts have ended, also after a stop: wait is how long to wait for them, in
+        seconds.
         """
+        ends = time.monotonic() + wait
+        if wait > 0 and (self.spec(id)).get("outputs"):
+            while not self._have_outputs(id, node) and time.monotonic() < ends:
+                sleep(_OUTPUTS_PAUSE)
         if node is not None:
             return self._download_node(id, node, directory, force)
         found = (self.status(id)).metadata
@@ -51,6 +58,11 @@ class Operations(Requests):
             to = os.path.join(os.fspath(directory), f"node-{rank}") if found.num_nodes > 1 else directory
             files += self._download_node(id, rank, to, force)
         return files
+
+    def _have_outputs(self, id: str, node: Optional[int]) -> bool:
+        """Reports whether the outputs of the node, or of all nodes, have arrived."""
+        found = (self.status(id)).metadata
+        return {o.node for o in found.outputs} >= (set(range(found.num_nodes)) if node is None else {node})
 
     def _download_node(self, id: str, node: int, directory: Directory, force: bool) -> List[str]:
         archive = Download()

@@ -8,7 +8,7 @@ from . import _pack
 from .errors import TaskUnusable
 
 Scalar = Union[str, int, float, bool, None]
-_SECRET = "<redacted>"
+REDACTED = "<redacted>"  # in place of the values of secrets
 
 
 class Task:
@@ -103,9 +103,28 @@ class Task:
 
     def with_envs(self, envs: Mapping[str, Any]) -> "Task":
         """Returns the task with more environment variables."""
+        return self._with_values("envs", envs)
+
+    def with_secrets(self, secrets: Mapping[str, Any]) -> "Task":
+        """Returns the task with more secrets."""
+        return self._with_values("secrets", secrets)
+
+    def _with_values(self, name: str, values: Mapping[str, Any]) -> "Task":
         fields = self.json()
-        fields["envs"] = {**(fields.get("envs") or {}), **{k: _scalar(v) for k, v in envs.items()}}
-        return Task.from_dict(fields)
+        merged = {**(fields.get(name) or {}), **{k: _scalar(v) for k, v in values.items()}}
+        return Task.from_dict({**fields, **({name: merged} if merged else {})})
+
+    def with_fields(self, **fields: Any) -> "Task":
+        """Returns the task with other values of fields, given as the keywords of Task.
+
+        Fields of resources are replaced one by one, in each alternative (`any_of`, `ordered`).
+        """
+        changes, merged = Task(**fields).fields, self.json()
+        resources = changes.pop("resources", {})
+        merged.update(changes)
+        if resources:
+            merged["resources"] = _alternatives(merged.get("resources") or {}, resources)
+        return Task.from_dict(merged)
 
     def json(self) -> Dict[str, Any]:
         """Returns the fields. The error is TaskUnusable for YAML text."""
@@ -121,8 +140,14 @@ class Task:
             return f"<Task of {len(self.yaml)} characters of YAML>"
         shown = {k: v for k, v in self.fields.items() if k != "secrets"}
         if self.fields.get("secrets"):
-            shown["secrets"] = {k: _SECRET for k in self.fields["secrets"]}
+            shown["secrets"] = {k: REDACTED for k in self.fields["secrets"]}
         return f"Task.from_dict({shown!r})"
+
+
+def _alternatives(resources: Mapping[str, Any], changes: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns resources with changes in each alternative."""
+    lists = {k: [{**a, **changes} for a in resources[k]] for k in ("any_of", "ordered") if resources.get(k)}
+    return {**resources, **(lists or changes)}
 
 
 TaskLike = Union[Task, Mapping[str, Any], str, None]

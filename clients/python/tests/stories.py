@@ -247,6 +247,34 @@ async def outputs(s):
     await refused(errors.Forbidden, lambda: c.request("PUT", f"/tasks/{job.id}/outputs/0", body=b"x", headers=headers))
 
 
+@story("the outputs of a stopped task are awaited, and those of a group have a directory for each task")
+async def outputs_after_a_stop(s):
+    c = s.client()
+    run = "mkdir out && echo text >out/f; echo written; sleep 1000"
+    job = await c.submit(Task(run, cpus=0.1, outputs=["out"]), group="g")
+    async for _ in job.logs():
+        break
+    await job.stop()
+    await job.wait()
+    path = os.path.join(s.directory, "results")
+    expect(await job.download(path, wait=120), [os.path.join(path, "out", "f")])
+    files = await c.group("g").download(os.path.join(s.directory, "group"))
+    expect(files, {job.id: [os.path.join(s.directory, "group", job.id, "out", "f")]})
+
+
+@story("a task is submitted again with other values, in its group")
+async def reruns(s):
+    c = s.client()
+    one = s.write("one.txt", "one\n")
+    task = Task("cat /etc/one; echo $A $S", envs={"A": 1}, secrets={"S": "s"}, file_mounts={"/etc/one": one}, cpus=0.1)
+    job = await c.submit(task, group="g")
+    again = await job.rerun(envs={"A": 2}, secrets={"S": "t"}, num_nodes=1)
+    expect((await texts(again.logs()), again.group), ("one\n2 t\n", "g"))
+    lines = [line async for line in c.group("g").logs()]
+    expect(lines, [f"{j.id} | {line}\n" for j, line in ((job, "one"), (job, "1 s"), (again, "one"), (again, "2 t"))])
+    await refused(errors.TaskUnusable, job.rerun)
+
+
 @story("a path that does not exist is an error before the submission")
 async def no_files(s):
     c = s.client()

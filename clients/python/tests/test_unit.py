@@ -372,6 +372,71 @@ class TestDownloads(unittest.TestCase):
                 self.download(Outputs({"f": b"text"}, [30] + [0] * 99), flavour, timeout=1)
 
 
+def answer(body: Any, **headers: str) -> Tuple[int, Dict[str, str], bytes]:
+    return 200, {name.replace("_", "-"): value for name, value in headers.items()}, json.dumps(body).encode()
+
+
+class TestJobs(WithStub):
+    def test_rerun(self) -> None:
+        spec = {"run": "x", "envs": {"A": "1"}, "secrets": {"S": "<redacted>"}, "uploads": {"/f": "0" * 64}}
+        spec["resources"] = {"any_of": [{"cpus": "1"}, {"cpus": "2"}]}
+        stub = self.stub(answer(spec))
+        with self.assertRaisesRegex(errors.TaskUnusable, "does not return the secrets of task t; pass secrets= with S"):
+            self.client(stub).job("t").rerun()
+        stub = self.stub(answer({**spec, "secrets": {}}), detail(404, "UploadNotFound"))
+        with self.assertRaisesRegex(errors.TaskUnusable, "files of task t have expired"):
+            self.client(stub).job("t").rerun()
+        stub = self.stub(answer(spec), (200, {}, b""), status("n", "failed", group="g"), answer({"task_id": "u"}))
+        job = self.client(stub).job("t").rerun(envs={"B": 2}, secrets={"S": "s"}, memory=8, key="k")
+        self.assertEqual((job.id, job.group, stub.requests[-1][1]), ("u", "g", "/tasks/submit?group=g"))
+        want = {**spec, "envs": {"A": "1", "B": 2}, "secrets": {"S": "s"}}
+        want["resources"] = {"any_of": [{"cpus": "1", "memory": 8}, {"cpus": "2", "memory": 8}]}
+        self.assertEqual((json.loads(stub.requests[-1][3]), stub.requests[-1][2]["Idempotency-Key"]), (want, "k"))
+
+    def test_options_of_map(self) -> None:
+        stub = self.stub(*[answer({"results": [{"task_id": "a"}, {"task_id": "b"}]})] * 2)
+        for _ in range(2):
+            sweep = self.client(stub).map(Task("true", name="n"), {"N": [1, 2]}, atomic=True, key="k", notify="https://h")
+        self.assertEqual((stub.requests[0][1], stub.requests[0][3]), (stub.requests[1][1], stub.requests[1][3]))
+        self.assertEqual(stub.requests[0][1], "/tasks/batch?atomic=true")
+        sent = json.loads(stub.requests[0][3])
+        self.assertEqual([(i["idempotency_key"], i["event_callback"], i["group"]) for i in sent], [(f"k/{n}", "https://h", sweep.name) for n in (0, 1)])
+
+    def test_a_batch_that_failed_names_its_group(self) -> None:
+        stub = self.stub(answer({"results": [{"task_id": "a"}, {"code": 422, "detail": "no"}]}), answer({"count": 1}))
+        with self.assertRaises(errors.BatchFailed) as caught:
+            self.client(stub).map(Task("true"), {"N": [1, 2]}, group="g")
+        self.assertEqual((caught.exception.group.name, caught.exception.group.stop()), ("g", 1))
+
+    def test_limits_of_lists(self) -> None:
+        pages = [answer({"tasks": [{"task_id": f"{n}{i}"} for i in range(2)]}, X_Next_Cursor="c") for n in (1, 2)]
+        stub = self.stub(*pages)
+        self.assertEqual([j.id for j in self.client(stub).jobs(limit=3, page_size=2)], ["10", "11", "20"])
+        self.assertEqual([path for _, path, _, _ in stub.requests], ["/tasks?limit=2", "/tasks?limit=1&cursor=c"])
+        self.assertEqual(list(self.client(stub).jobs(limit=0)), [])
+
+    def test_logs_of_a_group(self) -> None:
+        of_job_group = {"task_id": "c", "name": "trainer", "metadata": {"job_group": "rlhf"}}
+        stub = self.stub(
+            answer({"tasks": [{"task_id": "a"}, {"task_id": "b"}, of_job_group]}),
+            (200, {}, b"1\n2\n"), detail(404, "LogNotFound"), (200, {}, b"3\n"),
+        )  # fmt: skip
+        got = list(self.client(stub).group("g").logs(tail=2))
+        self.assertEqual(got, ["a | 1\n", "a | 2\n", "trainer | 3\n"])
+        self.assertEqual(stub.requests[-1][1], "/tasks/c/logs?tail=2")
+
+    def test_outputs_are_awaited(self) -> None:
+        slept: List[float] = []
+        found = status("n", "stopped", outputs=[{"node": 0, "error": "too large"}])
+        stub = self.stub(answer({"outputs": ["out"]}), status("n", "stopped"), found, found, detail(404, "OutputsNotFound"))
+        with mock.patch("k8s_cli.operations.sleep", slept.append), self.assertRaises(errors.OutputsNotFound):
+            self.client(stub).job("t").download("/nowhere", wait=60)
+        self.assertEqual(len(slept), 1)
+        stub = self.stub(answer({}), status("n", "stopped"), detail(404, "OutputsNotFound"))
+        with self.assertRaises(errors.OutputsNotFound):  # the task has no outputs
+            self.client(stub).job("t").download("/nowhere", wait=60)
+
+
 class TestTruncation(unittest.TestCase):
     """A response that ends too early is an error at every byte, and never a shorter response."""
 
@@ -392,6 +457,13 @@ class TestTruncation(unittest.TestCase):
 
         threading.Thread(target=answer, daemon=True).start()
         return "http://127.0.0.1:%d" % listener.getsockname()[1]
+
+    def test_what_is_not_http_is_an_error(self) -> None:
+        for text in (b"hello\r\n\r\n", b"HTTP/1.1 x\r\n\r\n"):
+            with self.assertRaises(errors.ConnectionFailed):
+                k8s_cli.Client(self.serve(text), user="ann").request("GET", "/x", retry=False)
+            with self.assertRaises(errors.ConnectionFailed):
+                asyncio.run(k8s_cli.aio.Client(self.serve(text), user="ann").request("GET", "/x", retry=False))
 
     def test_every_byte(self) -> None:
         async def ask(url: str) -> str:

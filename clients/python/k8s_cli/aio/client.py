@@ -1,5 +1,6 @@
 """The client of the API server."""
 
+import hashlib
 import json
 import random
 import re
@@ -8,8 +9,8 @@ import time
 from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .. import _retry, models
-from ..errors import ApiError, BatchFailed, Error, UploadMissing, api_error
-from ..task import Item, Packer, Task, TaskLike, grid, has_files, names
+from ..errors import BatchFailed, Error, TaskUnusable, UploadMissing, api_error
+from ..task import REDACTED, Item, Packer, Task, TaskLike, grid, has_files, names
 from ._io import call, sleep
 from ._requests import body_of, query_of
 from .job import Group, Job, Sweep
@@ -75,7 +76,7 @@ class Client(Operations):
             results = await self._submit_uploaded(bodies, atomic, packer)
         finally:
             packer.close()
-        return self._jobs_of(bodies, results)
+        return self._jobs_of(bodies, results, self.group(group) if group else None)
 
     async def map(
         self,
@@ -85,6 +86,9 @@ class Client(Operations):
         group: str = "",
         max_parallel: int = 0,
         fail_fast: bool = False,
+        atomic: bool = False,
+        key: str = "",
+        notify: str = "",
     ) -> Sweep:
         """Submits one task for each point, as one group.
 
@@ -92,6 +96,8 @@ class Client(Operations):
         task is a function, the function returns the task of a point. Otherwise, points are dicts of environment
         variables. SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks. At most
         max_parallel tasks are active at once; 0 means no limit. With fail_fast, the first failure stops the other tasks.
+        With atomic, the server accepts all tasks or none. A repeated map with the same key and points has no effect and
+        returns the same jobs. The server sends the phase changes of the tasks to the URL notify.
         """
         chosen: List[Any] = list(grid(points)) if isinstance(points, Mapping) else list(points)
         if not chosen:
@@ -106,9 +112,12 @@ class Client(Operations):
             else:
                 raise TypeError(f"the point {point!r} is not a dict of variables; pass a function that returns its task")
             tasks.append(made.with_envs(envs))
-        name = group or self._group_name(tasks[0])
-        items = [Item(t, group=name, max_parallel=max_parallel, fail_fast=fail_fast) for t in tasks]
-        jobs = await self.submit_all(items)
+            if notify:
+                tasks[-1].fields["event_callback"] = notify
+        name = group or self._group_name(tasks[0], key)
+        limits: Dict[str, Any] = {"max_parallel": max_parallel, "fail_fast": fail_fast}
+        items = [Item(t, key=f"{key}/{rank}" if key else "", **limits) for rank, t in enumerate(tasks)]
+        jobs = await self.submit_all(items, group=name, atomic=atomic)
         return Sweep(self, name, jobs, chosen)
 
     async def chain(self, tasks: Iterable[Union[Task, Mapping[str, Any]]], *, group: str = "") -> Sweep:
@@ -154,6 +163,34 @@ class Client(Operations):
         jobs = await self.submit_all(items, group=chosen, atomic=True)
         return Sweep(self, chosen, jobs, list(range(len(jobs))))
 
+    async def rerun(
+        self,
+        id: str,
+        *,
+        envs: Optional[Mapping[str, Any]] = None,
+        secrets: Optional[Mapping[str, Any]] = None,
+        group: Optional[str] = None,
+        key: str = "",
+        notify: str = "",
+        **fields: Any,
+    ) -> Job:
+        """Submits a task again with its original settings, and returns the new job, which has a new id.
+
+        envs and secrets are added to those of the task, and the keywords of Task replace fields. group replaces the group
+        of the task. The server returns no values of secrets, so the caller passes them all. The error is TaskUnusable
+        if a secret is missing, or if the server no longer has the files of the task.
+        """
+        task = Task.from_dict(await self.spec(id)).with_envs(envs or {}).with_secrets(secrets or {}).with_fields(**fields)
+        missing = [name for name, value in (task.fields.get("secrets") or {}).items() if value == REDACTED]
+        if missing:
+            raise TaskUnusable(f"the server does not return the secrets of task {id}; pass secrets= with {', '.join(sorted(missing))}")
+        for sha256 in sorted(set((task.fields.get("uploads") or {}).values())):
+            if not await self.has_upload(sha256):
+                raise TaskUnusable(f"the files of task {id} have expired; submit the task again from the directory with its files")
+        if group is None:
+            group = (await self.status(id)).metadata.group
+        return await self.submit(task, group=group, key=key, notify=notify)
+
     async def preview(self, task: TaskLike = None, **fields: Any) -> models.Preview:
         """Returns the Kubernetes objects that the server would create for a task. preview submits nothing."""
         made = Task.of(task, fields)
@@ -184,20 +221,24 @@ class Client(Operations):
         group: str = "",
         since: str = "",
         sort: str = "",
+        limit: Optional[int] = None,
         page_size: int = PAGE,
     ) -> AsyncIterator[Job]:
         """Returns the tasks that match all filters, newest first, with their status. Reads one page after the other.
+
+        limit is the largest number of tasks.
 
         since is an age such as 3h, or a time in RFC 3339. sort is created, started, ended, name or status, with - in
         front for descending.
         """
         filters: Dict[str, Any] = dict(all_users=all_users, user=user, status=status, name=name, name_prefix=name_prefix)
         filters.update(name_contains=name_contains, label=label, reason=reason, group=group, since=since, sort=sort)
-        cursor = ""
-        while True:
-            page = await self.page(limit=page_size, cursor=cursor, **filters)
-            for found in page.items:
+        cursor, left = "", limit
+        while left is None or left > 0:
+            page = await self.page(limit=page_size if left is None else min(page_size, left), cursor=cursor, **filters)
+            for found in page.items[:left]:
                 yield Job(self, found.task_id, status=found)
+            left = None if left is None else left - len(page.items)
             cursor = page.next
             if not cursor:
                 return
@@ -310,7 +351,7 @@ class Client(Operations):
                 return results
             await sleep(_retry.jittered(_retry.BUSY_PAUSE))
 
-    def _jobs_of(self, bodies: List[Dict[str, Any]], results: List[Dict[str, Any]]) -> List[Job]:
+    def _jobs_of(self, bodies: List[Dict[str, Any]], results: List[Dict[str, Any]], group: Optional[Group]) -> List[Job]:
         wrong: Dict[int, Error] = {}
         jobs: List[Optional[Job]] = []
         accepted: List[Job] = []
@@ -325,14 +366,15 @@ class Client(Operations):
             )
             jobs.append(accepted[-1])
         if wrong:
-            raise BatchFailed(jobs, wrong)
+            raise BatchFailed(jobs, wrong, group)
         return accepted
 
     @staticmethod
-    def _group_name(task: Task) -> str:
-        """Returns a new name for the group of a sweep."""
+    def _group_name(task: Task, key: str = "") -> str:
+        """Returns a name for the group of a sweep: a new one, or without a difference for the same key."""
         base = re.sub(r"[^A-Za-z0-9_.-]+", "-", task.name)[:40].strip("-_.") or "sweep"
-        return base + "-" + "".join(random.choices(_LETTERS, k=5))
+        suffix = hashlib.sha256(key.encode()).hexdigest()[:8] if key else "".join(random.choices(_LETTERS, k=5))
+        return base + "-" + suffix
 
     def __repr__(self) -> str:
         return f"<k8s_cli.aio.Client of {self.url}>"

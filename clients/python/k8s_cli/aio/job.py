@@ -1,16 +1,20 @@
 """Jobs and groups: what a submission returns."""
 
+import os
 import time
-from typing import Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .. import _html as views
 from .. import models
 from .._unpack import Directory
-from ..errors import Error, GroupFailed, Gone, TaskFailed, WaitTimeout
+from ..errors import Error, GroupFailed, Gone, LogNotFound, OutputsNotFound, TaskFailed, WaitTimeout
 from ._io import opened, sleep, spawn
 from ._requests import query_of, segment
 from .events import EventStream
-from .operations import PAGE, Operations
+from .operations import PAGE
+
+if TYPE_CHECKING:
+    from .client import Client
 
 
 class Job:
@@ -18,7 +22,7 @@ class Job:
 
     def __init__(
         self,
-        client: Operations,
+        client: "Client",
         id: str,
         *,
         name: str = "",
@@ -45,6 +49,10 @@ class Job:
     async def stop(self) -> None:
         """Stops the task. If the task is over, stop changes nothing."""
         await self._client.stop(self.id)
+
+    async def rerun(self, **overrides: Any) -> "Job":
+        """Submits the task again with its original settings, and returns the new job. The options are those of Client.rerun."""
+        return await self._client.rerun(self.id, **overrides)
 
     async def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.TaskStatus:
         """Waits until the task is over, and returns its status.
@@ -91,9 +99,11 @@ class Job:
         async for line in lines:
             yield line.decode("utf-8", "replace")
 
-    async def download(self, directory: Directory, *, node: Optional[int] = None, force: bool = False) -> List[str]:
+    async def download(
+        self, directory: Directory, *, node: Optional[int] = None, force: bool = False, wait: float = 0
+    ) -> List[str]:
         """Downloads the stored outputs of the task, and returns the paths of the files, as Client.download_outputs."""
-        return await self._client.download_outputs(self.id, directory, node=node, force=force)
+        return await self._client.download_outputs(self.id, directory, node=node, force=force, wait=wait)
 
     def log_bytes(self, **options: Any) -> AsyncIterator[bytes]:
         """Returns the lines of the log, byte for byte. The options are those of logs."""
@@ -165,7 +175,7 @@ async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> 
             stream.close()
 
 
-async def _read(client: Operations, group: str, jobs: Mapping[str, Job]) -> None:
+async def _read(client: "Client", group: str, jobs: Mapping[str, Job]) -> None:
     """Reads the status of each job, in pages if the jobs are in one group."""
     found: Dict[str, models.TaskStatus] = {}
     if group:
@@ -204,7 +214,7 @@ async def _refresh(
 class Group:
     """The tasks of the user with one name of a group."""
 
-    def __init__(self, client: Operations, name: str) -> None:
+    def __init__(self, client: "Client", name: str) -> None:
         self.name = name
         self.last: Optional[models.GroupStatus] = None  # the state that the client read last
         self._client = client
@@ -256,15 +266,37 @@ class Group:
 
     async def jobs(self, **filters: Any) -> AsyncIterator[Job]:
         """Returns the tasks of the group, oldest first, with their status. The filters are those of Client.jobs."""
-        cursor = ""
-        while True:
-            options: Dict[str, Any] = {"sort": "created", "limit": PAGE, **filters, "group": self.name}
-            page = await self._client.page(cursor=cursor, **options)
-            for found in page.items:
-                yield Job(self._client, found.task_id, status=found)
-            cursor = page.next
-            if not cursor:
-                return
+        options: Dict[str, Any] = {"sort": "created", "page_size": PAGE, **filters, "group": self.name}
+        async for job in self._client.jobs(**options):
+            yield job
+
+    async def logs(self, **options: Any) -> AsyncIterator[str]:
+        """Returns the lines of the logs of all tasks, one task after the other, oldest first.
+
+        Each line begins with the id of its task and ` | `; in a job group, with the name of the task. Tasks without a
+        log are left out. The options are those of Job.logs.
+        """
+        async for job in self.jobs():
+            label = job.name if job.last and job.last.metadata.job_group else job.id
+            try:
+                async for line in job.logs(**options):
+                    yield f"{label} | {line}"
+            except LogNotFound:
+                pass
+
+    async def download(self, directory: Directory, *, force: bool = False, wait: float = 0) -> Dict[str, List[str]]:
+        """Downloads the stored outputs of the tasks, each to the directory below directory with the id of the task.
+
+        download returns the paths of the files by the id of the task. Tasks without outputs are left out. force and wait
+        are those of Client.download_outputs, for each task.
+        """
+        files: Dict[str, List[str]] = {}
+        async for job in self.jobs():
+            try:
+                files[job.id] = await job.download(os.path.join(os.fspath(directory), job.id), force=force, wait=wait)
+            except OutputsNotFound:
+                pass
+        return files
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}" + (f": {self.last.status}>" if self.last else ">")
@@ -288,7 +320,7 @@ class Group:
 class Sweep(Group):
     """A group that `map` or `chain` submitted. A sweep is a sequence of its jobs, in the order of the points."""
 
-    def __init__(self, client: Operations, name: str, jobs: Sequence[Job], points: Sequence[Any]) -> None:
+    def __init__(self, client: "Client", name: str, jobs: Sequence[Job], points: Sequence[Any]) -> None:
         super().__init__(client, name)
         self.points = list(points)
         self._jobs = list(jobs)
