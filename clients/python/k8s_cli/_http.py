@@ -15,7 +15,7 @@ from time import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
-from .errors import ApiError, ConnectionFailed, api_error
+from .errors import ApiError, ArgumentInvalid, ConnectionFailed, api_error
 
 CONNECT_TIMEOUT = 10.0  # longest wait for a connection in seconds
 IDLE_TIMEOUT = 30.0  # seconds after which an idle connection is closed instead of reused
@@ -76,7 +76,7 @@ class Origin:
     def __init__(self, url: str, context: Optional[ssl.SSLContext]) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not the URL of a server; for example http://localhost:8000")
+            raise ArgumentInvalid(f"{url!r} is not the URL of a server; for example http://localhost:8000", "url")
         self.url = url
         self.host = parts.hostname
         self.tls = parts.scheme == "https"
@@ -104,7 +104,7 @@ class Origin:
 
 def _value(name: str, value: str) -> bytes:
     if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value):
-        raise ValueError(f"the header {name} must not have control characters")
+        raise ArgumentInvalid(f"the header {name} must not have control characters", name)
     return value.encode("utf-8")
 
 
@@ -136,6 +136,15 @@ def merged(lines: Iterable[Tuple[str, str]]) -> Mapping[str, str]:
 def segment(text: str) -> str:
     """Escapes a segment of a path."""
     return quote(text, safe="")
+
+
+def task_of(path: str) -> str:
+    """Returns the id of the task that a path names; empty if the path names none."""
+    match = re.match(r"/tasks/([^/]+)", path)
+    return unquote(match.group(1)) if match and match.group(1) not in _TASK_ROUTES else ""
+
+
+_TASK_ROUTES = {"submit", "batch", "preview", "stop"}  # what follows /tasks/ and is no id
 
 
 def keep_alive(sock: Any) -> None:

@@ -5,6 +5,7 @@ import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ._cursor import Clock, Cursor, Deduper, Time
+from .errors import WrongAnswer
 
 RESUME = "X-Log-Resume"  # request header: position of each node in the log
 RESUMABLE = "X-Log-Resumable"  # response header: "true" if each line begins with its time
@@ -86,7 +87,7 @@ class LogReader:
         match = _HEAD.match(raw)
         at = self._clock.parse(match.group(2)) if match else None
         if not match or not at:
-            raise ValueError(f"the log has a line without its time: {raw[:80]!r}")
+            raise WrongAnswer(f"the log has a line without its time: {raw[:80]!r}")
         return int(match.group(1) or 0), match.start(2), match.end(), at
 
 
@@ -109,7 +110,7 @@ class EventReader:
         """Returns the events that are complete. Heartbeats have no data."""
         *lines, self._partial = (self._partial + chunk).split(b"\n")
         if len(self._partial) + sum(map(len, self._data)) > _MAX_EVENT:
-            raise ValueError(f"an event is larger than {_MAX_EVENT} bytes")
+            raise WrongAnswer(f"an event is larger than {_MAX_EVENT} bytes")
         return [m for m in map(self._line, lines) if m]
 
     def _line(self, raw: bytes) -> Optional[Message]:

@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 from typing import List, Union
 
-from .errors import Error
+from .errors import Error, FilesExist
 
 Directory = Union[str, "os.PathLike[str]"]
 
@@ -54,7 +54,7 @@ class Download:
             files = [m.name for m in members if m.isreg() or m.islnk() or m.issym()]
             for name in files:
                 if not force and os.path.lexists(os.path.join(top, name)):
-                    raise Error(f"{os.path.join(top, name)} exists; pass force=True to overwrite files")
+                    raise FilesExist(f"{os.path.join(top, name)} exists; pass force=True to overwrite files")
             os.makedirs(top, exist_ok=True)
             files = [m.name for m in members if _extract(archive, m, top)]
         return [os.path.join(top, name) for name in files]

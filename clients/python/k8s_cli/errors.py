@@ -8,6 +8,8 @@ a newer server has the class of the general reason of its status.
 
 from typing import Any, Dict, Mapping, Optional, Sequence, Type
 
+from .models import GroupStatus, TaskStatus
+
 
 class Error(Exception):
     """The base of all errors of the client."""
@@ -15,10 +17,16 @@ class Error(Exception):
     status: int = 0  # HTTP status; 0 if there was no response
     reason: str = ""  # one word for programs; empty if the server did not send one
     field: str = ""  # path of the wrong field, or name of the wrong parameter or header
+    task_id: str = ""  # id of the task that the error is about
 
-    def __init__(self, detail: str) -> None:
+    def __init__(self, detail: str, field: str = "") -> None:
         super().__init__(detail)
         self.detail = detail  # a sentence for people
+        self.field = field
+
+
+class ArgumentInvalid(Error, ValueError, TypeError):
+    """An argument of a method is of the wrong type, or has a value that the method does not accept."""
 
 
 class ConnectionFailed(Error, ConnectionError):
@@ -29,9 +37,9 @@ class ConnectionFailed(Error, ConnectionError):
         self.broke = broke  # the connection broke after it was established
 
 
-class WrongAnswer(Error):
-    """The response is about another object than the request: something between the client and the server mixes up
-    connections."""
+class WrongAnswer(Error, ValueError):
+    """The response is about another object than the request, or is not what an API server of k8s-cli sends: something
+    between the client and the server mixes up connections, or the URL is that of another server."""
 
 
 class LogBroken(Error):
@@ -50,23 +58,39 @@ class TaskUnusable(Error, ValueError):
     """The client cannot submit the task, for example because a local file does not exist."""
 
 
+class TaskFileNotFound(TaskUnusable, FileNotFoundError):
+    """The task file does not exist."""
+
+
+class FilesExist(Error, FileExistsError):
+    """A download would overwrite a file."""
+
+    reason = "FilesExist"
+
+
 class WaitTimeout(Error, TimeoutError):
     """The task or the group was not over when the timeout of `wait` ended."""
+
+    def __init__(self, detail: str, task: Optional[TaskStatus] = None, group: Optional[GroupStatus] = None) -> None:
+        super().__init__(detail)
+        self.task, self.group = task, group  # the status of the task or of the group
+        self.task_id = task.task_id if task else ""
+        self.reason = task.metadata.reason if task else ""
 
 
 class TaskFailed(Error):
     """The task failed or was stopped. `wait(check=True)` raises this error."""
 
-    def __init__(self, detail: str, task: Any) -> None:
+    def __init__(self, detail: str, task: TaskStatus) -> None:
         super().__init__(detail)
         self.task = task  # the status of the task
-        self.reason = task.metadata.reason
+        self.task_id, self.reason = task.task_id, task.metadata.reason
 
 
 class GroupFailed(Error):
     """A task of the group failed or was stopped. `wait(check=True)` raises this error."""
 
-    def __init__(self, detail: str, group: Any) -> None:
+    def __init__(self, detail: str, group: GroupStatus) -> None:
         super().__init__(detail)
         self.group = group  # the state of the group
 

@@ -404,7 +404,7 @@ class Operations(Requests):
         answer = self.request("GET", "/", login=False, headers={"Accept": "application/json"})
         try:
             said = answer.json()
-        except ValueError:
+        except WrongAnswer:
             said = None
         if not isinstance(said, dict) or said.get("status") != "ok" or said.get("service") != "k8s-cli-api":
             raise Error(f"{self.url} is not a healthy API server of k8s-cli")
@@ -448,5 +448,5 @@ class Operations(Requests):
 
 def _broken(id: str, err: Exception) -> LogBroken:
     broken = LogBroken(f"the log broke off: task {id}: {err}")
-    broken.__cause__ = err
+    broken.__cause__, broken.task_id = err, id
     return broken

@@ -1,11 +1,13 @@
 """Tasks to submit."""
 
+import codecs
 import os
+import re
 import shutil
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _pack
-from .errors import TaskUnusable
+from .errors import ArgumentInvalid, TaskFileNotFound, TaskUnusable
 
 Scalar = Union[str, int, float, bool, None]
 REDACTED = "<redacted>"  # in place of the values of secrets
@@ -80,20 +82,25 @@ class Task:
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "Task":
         """Returns the task of a task file, as from_yaml."""
-        with open(path, encoding="utf-8") as file:
-            return cls.from_yaml(file.read())
+        return cls.from_yaml(read(path))
 
     @classmethod
     def of(cls, task: "TaskLike", fields: Optional[Mapping[str, Any]] = None) -> "Task":
-        """Returns the task that the argument of a method means: a task, a dict, or the text of a task file."""
+        """Returns the task that the argument of a method means: a task, a dict, or a command."""
         if task is None:
             return cls(**(fields or {}))
+        if isinstance(task, str):
+            if re.fullmatch(r"\S+\.ya?ml", task):
+                raise ArgumentInvalid(f"{task!r} would be a command; for a task file, pass Task.from_file({task!r})")
+            if "\n" in task and re.search(r"^(run|resources):(\s|$)", task, re.MULTILINE):
+                raise ArgumentInvalid("the text of a task file would be a command; pass Task.from_yaml(text)")
+            return cls(task, **(fields or {}))
         if fields:
-            raise TypeError("give either a task or its fields, not both")
+            raise ArgumentInvalid("give either a task or its fields, not both; Task.with_fields replaces fields of a task")
         if isinstance(task, Task):
             return task
-        if isinstance(task, str):
-            return cls.from_yaml(task)
+        if not isinstance(task, Mapping):
+            raise ArgumentInvalid(f"a task is a Task, a dict of its fields, or its command, and not {task!r}")
         return cls.from_dict(task)
 
     @property
@@ -153,6 +160,27 @@ def _alternatives(resources: Mapping[str, Any], changes: Mapping[str, Any]) -> D
 TaskLike = Union[Task, Mapping[str, Any], str, None]
 
 
+def read(path: Union[str, "os.PathLike[str]"]) -> str:
+    """Returns the text of a task file. PowerShell writes UTF-16."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+        return raw.decode("utf-16" if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+    except FileNotFoundError:
+        raise TaskFileNotFound(f"the task file {os.fspath(path)} does not exist") from None
+    except (OSError, UnicodeDecodeError) as err:
+        raise TaskUnusable(f"cannot read the task file {os.fspath(path)}: {err}") from err
+
+
+def check(fields: Mapping[str, Any]) -> None:
+    """Raises an error if a variable of the task has no value."""
+    for section in ("envs", "secrets"):
+        values = fields.get(section)
+        for name, value in (values.items() if isinstance(values, Mapping) else ()):
+            if value is None:
+                raise TaskUnusable(f"{section}.{name}: the task needs a value; add it with with_{section}({{{name!r}: ...}})", f"{section}.{name}")
+
+
 def _scalar(value: Any) -> Scalar:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
@@ -160,7 +188,7 @@ def _scalar(value: Any) -> Scalar:
 class Item(NamedTuple):
     """A task of a batch."""
 
-    task: Union[Task, Mapping[str, Any]]
+    task: Union[Task, Mapping[str, Any], str]
     key: str = ""  # idempotency key, by which other items can name the task; empty for a key of its own
     group: str = ""
     after: Sequence[Any] = ()  # ids, keys or jobs that must complete before the task starts
@@ -178,14 +206,16 @@ def names(predecessors: Union[str, Iterable[Any], Any]) -> List[str]:
         return []
     if isinstance(predecessors, str) or hasattr(predecessors, "id"):
         predecessors = [predecessors]
+    if not isinstance(predecessors, Iterable):
+        raise ArgumentInvalid(f"after: {predecessors!r} is neither a job, nor an id, nor a list of jobs or ids")
     return [str(getattr(p, "id", p)) for p in predecessors]
 
 
 def grid(axes: Mapping[str, Iterable[Any]]) -> List[Dict[str, Any]]:
-    """Returns one dict for each combination of values. The last variable changes first."""
+    """Returns one dict for each combination of values. The last variable changes first. A text or a number is one value."""
     points: List[Dict[str, Any]] = [{}]
     for name, values in axes.items():
-        all_values = [values] if isinstance(values, str) else list(values)
+        all_values = [values] if isinstance(values, (str, int, float)) else list(values)
         points = [{**p, name: v} for p in points for v in all_values]
     return points
 
@@ -234,7 +264,9 @@ class Packer:
             try:
                 archive = _pack.pack(path, self.limit)
             except FileNotFoundError as err:
-                raise TaskUnusable(f"{field}: {err.filename} does not exist on this machine") from err
+                raise TaskUnusable(f"{field}: {err.filename} does not exist on this machine", field) from err
+            except OSError as err:
+                raise TaskUnusable(f"{field}: cannot read {err.filename or path}: {err.strerror}", field) from err
             self._by_source[(path,)] = archive
             self.skipped += [f"{field}: skipped {name}, which is not a file, directory or link" for name in archive.skipped]
         return self._by_source[(path,)].sha256

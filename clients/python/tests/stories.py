@@ -72,10 +72,10 @@ async def fields(s):
 async def yaml(s):
     c = s.client()
     text = "# a comment\nname: from-yaml\nresources: {cpus: 100000}\nrun: |\n  echo hi\n"
-    preview = await c.preview(text)
+    preview = await c.preview(Task.from_yaml(text))
     expect((preview.status, preview.objects[0]["kind"]), ("acceptable", "Job"))
     expect({f.verdict for f in preview.findings}, {"honoured"})
-    job = await c.submit(text, group="y")
+    job = await c.submit(Task.from_yaml(text), group="y")
     expect(((await job.spec())["run"], (await job.status()).metadata.group), ("echo hi\n", "y"))
     path = s.write("task.yaml", text)
     again = await c.submit(Task.from_file(path))
@@ -87,7 +87,7 @@ async def yaml(s):
 @story("a preview of a wrong task names the field, and submits nothing")
 async def previews(s):
     c = s.client()
-    err = await refused(errors.Invalid, lambda: c.preview("run: true\nresources: {cpus: abc}\n"))
+    err = await refused(errors.Invalid, lambda: c.preview(Task.from_yaml("run: true\nresources: {cpus: abc}\n")))
     expect((err.status, err.reason, err.field), (422, "Invalid", "resources.cpus"))
     expect([f["line"] for f in err.findings if f["verdict"] == "error"], [2])
     expect([j.id async for j in c.jobs()], [])
@@ -304,9 +304,14 @@ async def broken_upload(s):
 @story("wait raises after its timeout, and the task goes on")
 async def timeouts(s):
     c = s.client()
-    job = await c.submit(run="true", resources=UNSCHEDULABLE)
-    began = time.monotonic()
+    job = await c.submit("true", resources=UNSCHEDULABLE)
+    async for event in job.events():
+        if event.reason == "Unschedulable":
+            break
     err = await refused(TimeoutError, lambda: job.wait(0.3))
+    expect((err.reason, err.task.task_id, "Unschedulable" in err.detail), ("Unschedulable", job.id, True))
+    began = time.monotonic()
+    await refused(TimeoutError, lambda: job.wait(0.3))
     expect((isinstance(err, errors.WaitTimeout), time.monotonic() - began < 20), (True, True))
     expect((await job.status()).over, False)
     await refused(errors.WaitTimeout, lambda: c.group("none").wait(0) if job.group else job.wait(0))
@@ -543,6 +548,7 @@ async def unknown(s):
     c = s.client()
     err = await refused(errors.TaskNotFound, lambda: c.get("zzzzzzzz"))
     expect((err.status, err.reason, isinstance(err, errors.NotFound), bool(err.request_id)), (404, "TaskNotFound", True, True))
+    expect(err.task_id, "zzzzzzzz")
     await refused(errors.GroupNotFound, lambda: c.group("none").status())
     await refused(errors.UploadNotFound, lambda: c.download("0" * 64))
     await refused(errors.RouteNotFound, lambda: c.request("GET", "/nowhere"))

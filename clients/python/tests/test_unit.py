@@ -57,6 +57,8 @@ class Unpacking(unittest.TestCase):
                 for again in range(2 if force else 1):
                     download.unpack(os.path.join(home, "d"), force and again > 0)
             except (k8s_cli.Error, tarfile.TarError) as error:
+                if isinstance(error, FileExistsError):
+                    self.assertEqual(error.reason, "FilesExist")
                 return type(error)
             finally:
                 download.close()
@@ -85,6 +87,13 @@ class Unpacking(unittest.TestCase):
             os.symlink(os.path.join(home, "victim"), os.path.join(home, "d", "n"))
 
         self.assertTrue(issubclass(self.unpack(False, ("n/f", file), before=earlier), Exception))
+
+    def test_existing_files(self):
+        def earlier(home):
+            os.mkdir(os.path.join(home, "d"))
+            open(os.path.join(home, "d", "f"), "x").close()
+
+        self.assertEqual(self.unpack(False, ("f", tarfile.REGTYPE), before=earlier), errors.FilesExist)
 
     def test_archives_of_zeros(self):
         with mock.patch.object(_unpack, "_MIN_UNPACKED", 3), mock.patch.object(_unpack, "_MAX_RATIO", 0):
@@ -179,6 +188,69 @@ class TestErrors(WithStub):
         with self.assertRaisesRegex(errors.ApiError, "redirects to https://evil.example/, and no redirect is followed"):
             self.client(stub).whoami()
         self.assertEqual(len(stub.requests), 2)
+
+
+class TestMistakes(WithStub):
+    """Every mistake is an error of the client, and also the error of Python that fits."""
+
+    def test_arguments(self) -> None:
+        stub = self.stub()
+        client = self.client(stub)
+        text = "name: x\nrun: echo\n"
+        for kind, python, said, act in (
+            (errors.TaskFileNotFound, FileNotFoundError, "/no/x.yaml does not exist", lambda: Task.from_file("/no/x.yaml")),
+            (errors.TaskUnusable, ValueError, "cannot read the task file /: ", lambda: Task.from_file("/")),
+            (errors.TaskUnusable, ValueError, "the sweep has no points", lambda: client.map("true", {"N": []})),
+            (errors.ArgumentInvalid, TypeError, "the point 1 is not a dict", lambda: client.map("true", [1])),
+            (errors.TaskUnusable, ValueError, "the chain has no tasks", lambda: client.chain([])),
+            (errors.TaskUnusable, ValueError, r"envs.A: JSON cannot represent nan", lambda: client.submit("x", envs={"A": float("nan")})),
+            (errors.TaskUnusable, ValueError, r"outputs\[0\]: JSON cannot represent PosixPath", lambda: client.submit("x", outputs=[pathlib.Path("a")])),
+            (errors.TaskUnusable, ValueError, r"envs.A: JSON cannot represent {1}", lambda: client.submit_all([Task("x", envs={"A": {1}})])),
+            (errors.TaskUnusable, ValueError, "envs.A: the task needs a value", lambda: client.submit("x", envs={"A": None})),
+            (errors.TaskUnusable, ValueError, "secrets.A: the task needs a value", lambda: client.chain([Task("x", secrets={"A": None})])),
+            (errors.ArgumentInvalid, TypeError, "an id or a name is a str, and not 5", lambda: client.get(5)),
+            (errors.ArgumentInvalid, TypeError, "a task is a Task, a dict of its fields, or its command, and not 5", lambda: client.submit(5)),
+            (errors.ArgumentInvalid, TypeError, "either a task or its fields", lambda: client.submit(Task("x"), cpus=1)),
+            (errors.ArgumentInvalid, ValueError, r"pass Task.from_file\('train.yaml'\)", lambda: client.submit("train.yaml")),
+            (errors.ArgumentInvalid, ValueError, r"pass Task.from_yaml\(text\)", lambda: client.chain([text])),
+            (errors.ArgumentInvalid, ValueError, "X-User must not have control characters", lambda: k8s_cli.Client(stub.url, user="a\n").get("t")),
+            (errors.ArgumentInvalid, ValueError, "is not the URL of a server", lambda: k8s_cli.Client("ftp://x")),
+            (errors.ArgumentInvalid, TypeError, "after: 5 is neither", lambda: client.submit("x", after=5)),
+        ):
+            with self.assertRaisesRegex(kind, said) as caught:
+                act()
+            self.assertIsInstance(caught.exception, (errors.Error, python))
+            self.assertIsInstance(caught.exception, python)
+        self.assertEqual(stub.requests, [])
+        with self.assertRaises(errors.TaskUnusable) as unusable:
+            client.submit("x", envs={"A": float("inf")})
+        self.assertEqual(unusable.exception.field, "envs.A")
+
+    def test_a_text_is_a_command(self) -> None:
+        stub = self.stub(*[answer({"task_id": "t"})] * 2, *[answer({"results": [{"task_id": "t"}]})] * 3)
+        client = self.client(stub)
+        client.submit("python3 x.py", cpus=1)
+        client.submit("echo run: x\nsleep 1")
+        client.map("true", {"N": 1})
+        client.chain(["true"])
+        client.submit_all(["true"])
+        sent = [json.loads(body) for _, _, _, body in stub.requests]
+        self.assertEqual(sent[:2], [{"run": "python3 x.py", "resources": {"cpus": 1}}, {"run": "echo run: x\nsleep 1"}])
+        self.assertEqual([s[0]["run"] for s in sent[2:]], ["true"] * 3)
+
+    def test_errors_name_their_task(self) -> None:
+        stub = self.stub(*[detail(404, "NotFound")] * 4)
+        client = self.client(stub)
+        for act, id in ((client.status, "a"), (client.stop, "b"), (client.group_status, ""), (lambda _: client.submit("x"), "")):
+            with self.assertRaises(errors.NotFound) as caught:
+                act(id or "g")
+            self.assertEqual(caught.exception.task_id, id)
+
+    def test_a_page_instead_of_an_answer(self) -> None:
+        with self.assertRaisesRegex(errors.WrongAnswer, "not JSON: b'<html>'"):
+            self.client(self.stub((200, {}, b"<html>"))).whoami()
+        with self.assertRaisesRegex(errors.Error, "not a healthy"):
+            self.client(self.stub((200, {}, b"<html>"))).health()
 
 
 class TestRetries(WithStub):
@@ -818,6 +890,19 @@ class TestWaiting(unittest.TestCase):
         live, client = self.live("a")
         with self.assertRaisesRegex(errors.WaitTimeout, "1 tasks are not over after 0.05 s"):
             list(k8s_cli.as_completed([client.job("a")], timeout=0.05))
+
+    def test_a_wait_that_ends_too_early_says_why_the_task_waits(self) -> None:
+        live, client = self.live("a")
+        job = client.job("a")
+        with self.assertRaises(errors.WaitTimeout) as caught:
+            job.wait(0.05)
+        err = caught.exception
+        self.assertEqual(err.detail, "task a is not over after 0.05 s; it is pending (Because: of this)")
+        self.assertEqual((err.reason, err.task_id, err.task and err.task.status), ("Because", "a", "pending"))
+        self.assertEqual(repr(job), "<Job a: pending (Because)>")
+        with self.assertRaises(errors.WaitTimeout) as caught:
+            client.group("g").wait(0.05)
+        self.assertEqual(caught.exception.group and caught.exception.group.unfinished, 1)
 
     def test_a_group_is_awaited(self) -> None:
         live, client = self.live("a", "b")

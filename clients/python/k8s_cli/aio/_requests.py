@@ -1,6 +1,7 @@
 """The requests to the server: credentials, retries and errors."""
 
 import json
+import math
 import os
 import ssl
 import time
@@ -9,6 +10,7 @@ from typing import (
     AsyncIterator,
     Callable,
     Dict,
+    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -22,7 +24,16 @@ from typing import (
 
 from .. import _http, _retry, _settings, _tokens, models
 from .._version import VERSION
-from ..errors import ApiError, ConnectionFailed, CredentialsUnusable, NotFound, WrongAnswer, api_error
+from ..errors import (
+    ApiError,
+    ArgumentInvalid,
+    ConnectionFailed,
+    CredentialsUnusable,
+    NotFound,
+    TaskUnusable,
+    WrongAnswer,
+    api_error,
+)
 from ._io import Response, Transport, call, sleep
 
 T = TypeVar("T")
@@ -38,7 +49,10 @@ class Answer(NamedTuple):
 
     def json(self) -> Any:
         """Returns the body, which must be JSON."""
-        return json.loads(self.body)
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise WrongAnswer(f"the response is not JSON: {self.body[:80]!r}; check the URL of the API server") from None
 
     def text(self) -> str:
         """Returns the body as text."""
@@ -123,6 +137,7 @@ class Requests:
                 pause = _retry.pause_before_retry(err, attempt, self.reached) if repeatable and retry else None
                 pause = None if pause is None else _retry.jittered(pause)
                 if pause is None or time.monotonic() + pause > deadline:
+                    err.task_id = _http.task_of(path)
                     raise
                 attempt += 1
                 await sleep(pause)
@@ -145,19 +160,23 @@ class Requests:
         all_headers = {"User-Agent": f"k8s-cli-python/{VERSION}", "Content-Type": content_type, **(headers or {})}
         if login:
             all_headers.update(await self._credentials())
-        response = await self._transport.send(
-            method,
-            self._origin.target(path, query),
-            self._origin.headers(all_headers, method, body),
-            body,
-            self.timeout if timeout is None else timeout,
-            reuse,
-        )
-        self.reached = True
-        if 200 <= response.status <= (399 if redirect else 299):
-            return response
-        raw = await response.read(time.monotonic() + self.timeout)
-        raise self.error(response.status, response.header, raw)
+        try:
+            response = await self._transport.send(
+                method,
+                self._origin.target(path, query),
+                self._origin.headers(all_headers, method, body),
+                body,
+                self.timeout if timeout is None else timeout,
+                reuse,
+            )
+            self.reached = True
+            if 200 <= response.status <= (399 if redirect else 299):
+                return response
+            raw = await response.read(time.monotonic() + self.timeout)
+            raise self.error(response.status, response.header, raw)
+        except (ApiError, ConnectionFailed) as err:
+            err.task_id = _http.task_of(path)
+            raise
 
     def error(self, status: int, header: Mapping[str, str], body: bytes) -> ApiError:
         """Returns the error for a response with a status other than 2xx."""
@@ -229,6 +248,8 @@ def check_answer(url: str, field: str, asked: str, found: Any) -> None:
 
 def segment(text: str) -> str:
     """Escapes an id in a path. An id that does not fit into one segment would be a different route."""
+    if not isinstance(text, str):
+        raise ArgumentInvalid(f"an id or a name is a str, and not {text!r}")
     if not text.strip(".") or "/" in text or "\\" in text:
         raise api_error(404, {"detail": f"{text!r} is not an id", "reason": NotFound.__name__})
     return _http.segment(text)
@@ -250,4 +271,27 @@ def body_of(content: Any) -> Tuple[bytes, str]:
     """Returns a body and its media type: text is a task file in YAML, everything else is sent as JSON."""
     if isinstance(content, str):
         return content.encode("utf-8"), "application/yaml"
-    return json.dumps(content, allow_nan=False).encode("utf-8"), "application/json"
+    return json_of(content).encode("utf-8"), "application/json"
+
+
+def json_of(content: Any) -> str:
+    """Returns content as JSON. The error is TaskUnusable, and names the field that JSON cannot represent."""
+    try:
+        return json.dumps(content, allow_nan=False)
+    except (TypeError, ValueError):
+        field, value = next(_not_json(content, ""), ("", content))
+        raise TaskUnusable(
+            f"{field}: JSON cannot represent {value!r}; give a str, a finite number, a bool, None, a list or a dict", field
+        ) from None
+
+
+def _not_json(value: Any, field: str) -> Iterator[Tuple[str, Any]]:
+    """Returns the values that JSON cannot represent, each with the path of its field."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _not_json(inner, f"{field}.{key}".lstrip("."))
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            yield from _not_json(inner, f"{field}[{i}]")
+    elif not isinstance(value, (str, int, float, type(None))) or isinstance(value, float) and not math.isfinite(value):
+        yield field, value

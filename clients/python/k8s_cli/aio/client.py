@@ -1,7 +1,6 @@
 """The client of the API server."""
 
 import hashlib
-import json
 import random
 import re
 import string
@@ -9,10 +8,10 @@ import time
 from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .. import _retry, models
-from ..errors import BatchFailed, Error, TaskUnusable, UploadMissing, api_error
-from ..task import REDACTED, Item, Packer, Task, TaskLike, grid, has_files, names
+from ..errors import ArgumentInvalid, BatchFailed, Error, TaskUnusable, UploadMissing, api_error
+from ..task import REDACTED, Item, Packer, Task, TaskLike, check, grid, has_files, names
 from ._io import call, sleep
-from ._requests import body_of, query_of
+from ._requests import body_of, json_of, query_of
 from .job import Group, Job, Sweep
 from .operations import PAGE, Operations
 from .session import BrowserSession
@@ -50,8 +49,8 @@ class Client(Operations):
     ) -> Job:
         """Submits a task, and uploads the local files that the task names.
 
-        task is a Task, a dict, or the text of a task file. Without task, the keywords are the fields of the task, as
-        for Task. The task starts after the tasks in after have completed and the tasks in after_any have ended. When
+        task is a Task, a dict of its fields, or its command. The keywords are the fields of a task without task, and of
+        a command, as for Task. The task starts after the tasks in after have completed and the tasks in after_any have ended. When
         submit returns, the server has stored the task. A repeated submission with the same key has no effect and
         returns the same job. With max_parallel, the task waits while so many tasks of its group are active. With
         fail_fast, a failure of the task stops the other tasks of its group. The server sends the phase changes of the
@@ -62,7 +61,7 @@ class Client(Operations):
         return await self._submit(Task.of(task, fields), group, query, key or _retry.new_key())
 
     async def submit_all(
-        self, tasks: Iterable[Union[Task, Mapping[str, Any], Item]], *, group: str = "", atomic: bool = False
+        self, tasks: Iterable[Union[Task, Mapping[str, Any], str, Item]], *, group: str = "", atomic: bool = False
     ) -> List[Job]:
         """Submits many tasks in one request, or in one request for each 5,000 tasks.
 
@@ -80,7 +79,7 @@ class Client(Operations):
 
     async def map(
         self,
-        task: Union[Task, Mapping[str, Any], Callable[[Any], Union[Task, Mapping[str, Any]]]],
+        task: Union[Task, Mapping[str, Any], str, Callable[[Any], Union[Task, Mapping[str, Any], str]]],
         points: Union[Mapping[str, Iterable[Any]], Iterable[Any]],
         *,
         group: str = "",
@@ -101,7 +100,7 @@ class Client(Operations):
         """
         chosen: List[Any] = list(grid(points)) if isinstance(points, Mapping) else list(points)
         if not chosen:
-            raise ValueError("the sweep has no points")
+            raise TaskUnusable("the sweep has no points")
         tasks = []
         for rank, point in enumerate(chosen):
             envs = {"SKYPILOT_JOB_RANK": str(rank), "SKYPILOT_NUM_JOBS": str(len(chosen))}
@@ -110,7 +109,7 @@ class Client(Operations):
             elif isinstance(point, Mapping):
                 made, envs = Task.of(task), {**point, **envs}
             else:
-                raise TypeError(f"the point {point!r} is not a dict of variables; pass a function that returns its task")
+                raise ArgumentInvalid(f"the point {point!r} is not a dict of variables; pass a function that returns its task")
             tasks.append(made.with_envs(envs))
             if notify:
                 tasks[-1].fields["event_callback"] = notify
@@ -120,7 +119,7 @@ class Client(Operations):
         jobs = await self.submit_all(items, group=name, atomic=atomic)
         return Sweep(self, name, jobs, chosen)
 
-    async def chain(self, tasks: Iterable[Union[Task, Mapping[str, Any]]], *, group: str = "") -> Sweep:
+    async def chain(self, tasks: Iterable[Union[Task, Mapping[str, Any], str]], *, group: str = "") -> Sweep:
         """Submits tasks that run one after the other, as one group. The server accepts all tasks or none.
 
         Each task starts when the task before has completed.
@@ -130,7 +129,7 @@ class Client(Operations):
         for i, task in enumerate(tasks):
             items.append(Item(Task.of(task), key=f"{base}/{i}", after=[f"{base}/{i - 1}"] if i else []))
         if not items:
-            raise ValueError("the chain has no tasks")
+            raise TaskUnusable("the chain has no tasks")
         name = group or self._group_name(Task.of(items[0].task))
         jobs = await self.submit_all(items, group=name, atomic=True)
         return Sweep(self, name, jobs, list(range(len(jobs))))
@@ -152,7 +151,7 @@ class Client(Operations):
         made, first = [Task.of(t) for t in tasks], set(primary)
         unknown = first - {t.name for t in made}
         if unknown:
-            raise ValueError(f"primary: the job group has no task {sorted(unknown)[0]!r}")
+            raise TaskUnusable(f"primary: the job group has no task {sorted(unknown)[0]!r}", "primary")
         items: List[Item] = []
         for t in made:
             auxiliary = bool(first) and t.name not in first
@@ -271,6 +270,7 @@ class Client(Operations):
 
     async def _pack(self, fields: Dict[str, Any], packer: Packer) -> Dict[str, Any]:
         """Replaces the local files of a task by uploads."""
+        check(fields)
         if not await call(has_files, fields):
             return fields
         if not packer.limit:
@@ -319,7 +319,7 @@ class Client(Operations):
         return results
 
     async def _submit_batches(self, bodies: List[Dict[str, Any]], atomic: bool) -> List[Dict[str, Any]]:
-        raws = [json.dumps(b, allow_nan=False) for b in bodies]
+        raws = [json_of(b) for b in bodies]
         results: List[Dict[str, Any]] = []
         while len(results) < len(raws):
             end, size = len(results), 0

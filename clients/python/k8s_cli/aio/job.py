@@ -70,14 +70,24 @@ class Job:
             except Gone:  # events were missed during an interruption
                 pass
             except WaitTimeout:
-                raise WaitTimeout(f"task {self.id} is not over after {timeout:g} s; it is {status.status}") from None
+                status = await self._present(status)
+                said = f"task {self.id} is not over after {timeout:g} s; it is {described(status)}"
+                raise WaitTimeout(said, status) from None
             finally:
                 stream.close()
             status = await self.status()
         if check and status.status != "completed":
-            why = status.metadata.message or status.metadata.reason
-            raise TaskFailed(f"task {self.id} is {status.status}" + (f": {why}" if why else ""), status)
+            raise TaskFailed(f"task {self.id} is {described(status)}", status)
         return status
+
+    async def _present(self, status: models.TaskStatus) -> models.TaskStatus:
+        """Returns the present status, or the given one if the server cannot be asked at once."""
+        try:
+            path = f"/tasks/{segment(self.id)}"
+            self.last = await self._client.fetch(models.TaskStatus, path, retry=False, about=("task_id", self.id))
+        except Error:
+            return status
+        return self.last
 
     async def logs(
         self,
@@ -127,7 +137,9 @@ class Job:
         return await self._client.task_events(self.id, after=after, limit=limit)
 
     def __repr__(self) -> str:
-        return f"<Job {self.id}" + (f" {self.name!r}" if self.name else "") + (f": {self.last.status}>" if self.last else ">")
+        reason = f" ({self.last.metadata.reason})" if self.last and self.last.metadata.reason else ""
+        shown = f": {self.last.status}{reason}" if self.last else ""
+        return f"<Job {self.id}" + (f" {self.name!r}" if self.name else "") + shown + ">"
 
     def _html(self) -> str:
         return views.job(self.id, self.name, self.last)
@@ -143,6 +155,12 @@ class Job:
 
     async def _live(self, handle: views.Handle) -> None:
         await _refresh(handle, self._html, self.status, lambda: bool(self.last and self.last.over))
+
+
+def described(status: models.TaskStatus) -> str:
+    """Returns the status with its reason in words."""
+    why = ": ".join(filter(None, [status.metadata.reason, status.metadata.message]))
+    return status.status + (f" ({why})" if why else "")
 
 
 async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> AsyncIterator[Job]:
@@ -170,7 +188,9 @@ async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> 
         except Gone:  # events were missed during an interruption
             pass
         except WaitTimeout:
-            raise WaitTimeout(f"{len(left)} tasks are not over after {timeout:g} s; one of them is {next(iter(left))}") from None
+            first = next(iter(left.values()))
+            said = f"{len(left)} tasks are not over after {timeout:g} s; one of them is {first.id}"
+            raise WaitTimeout(said, first.last) from None
         finally:
             stream.close()
 
@@ -240,7 +260,7 @@ class Group:
             except Gone:  # events were missed during an interruption
                 pass
             except WaitTimeout:
-                raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s") from None
+                raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s", group=status) from None
             finally:
                 stream.close()
             status = await self.status()
