@@ -186,6 +186,8 @@ class Requests:
     def _credentials(self) -> Dict[str, str]:
         """Returns the headers that identify the user."""
         if self._token is None and self._user is None:
+            self._user = _settings.user_of(os.environ)
+        if self._token is None and self._user is None:
             settings = _settings.Settings(os.environ)
             credential = settings.credential(self.url)
             if credential is None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from .errors import CredentialsUnusable, NotLoggedIn
 
 DEFAULT_URL = "http://localhost:8000"
-_URL, _INSECURE = "K8S_CLI_API_URL", "K8S_CLI_INSECURE_HTTP"
+_URL, _INSECURE, _NAME = "K8S_CLI_API_URL", "K8S_CLI_INSECURE_HTTP", "K8S_CLI_USER"
 _CREDENTIALS, _USER = "credentials.json", "user.json"
 
 
@@ -23,6 +23,11 @@ def server_url(url: Optional[str], environ: Mapping[str, str]) -> str:
 def allows_plain_http(environ: Mapping[str, str]) -> bool:
     """Reports whether the user accepts that tokens are sent unencrypted to other machines."""
     return environ.get(_INSECURE, "") in ("1", "t", "T", "true", "TRUE", "True")
+
+
+def user_of(environ: Mapping[str, str]) -> Optional[str]:
+    """Returns the name of the user for a server with `--auth header`, or None if the environment has none."""
+    return environ.get(_NAME) or None
 
 
 def is_confidential(url: str) -> bool:

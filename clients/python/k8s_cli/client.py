@@ -2,6 +2,7 @@
 """The client of the API server."""
 
 import hashlib
+import os
 import random
 import re
 import string
@@ -9,8 +10,9 @@ import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _retry, models
+from ._times import Since
 from .errors import ArgumentInvalid, BatchFailed, Error, TaskUnusable, UploadMissing, api_error
-from .task import REDACTED, Item, Packer, Task, TaskLike, check, grid, has_files, names
+from .task import REDACTED, Item, Packer, Task, TaskLike, check, grid, has_files, names, read, taskfile
 from ._io import call, sleep
 from ._requests import body_of, json_of, query_of
 from .job import Group, Job, Sweep
@@ -120,18 +122,51 @@ class Client(Operations):
         jobs = self.submit_all(items, group=name, atomic=atomic)
         return Sweep(self, name, jobs, chosen)
 
-    def chain(self, tasks: Iterable[Union[Task, Mapping[str, Any], str]], *, group: str = "") -> Sweep:
+    def submit_file(
+        self,
+        path: Union[str, "os.PathLike[str]"],
+        *,
+        envs: Optional[Mapping[str, Any]] = None,
+        secrets: Optional[Mapping[str, Any]] = None,
+        group: str = "",
+        key: str = "",
+        notify: str = "",
+        **fields: Any,
+    ) -> Union[Job, Sweep]:
+        """Submits a task file as the CLI does. Several documents are a pipeline or a job group; the result is a Sweep.
+
+        envs and secrets are added to those of each task, and the keywords of Task replace fields of each task. Local paths
+        are relative to the current directory. Without PyYAML, the file has one document, and nothing is added or replaced.
+        """
+        text = read(path)
+        file = taskfile(text)
+        if notify:
+            fields["event_callback"] = notify
+        tasks = file.tasks
+        if envs or secrets or fields:
+            tasks = [t.with_envs(envs or {}).with_secrets(secrets or {}).with_fields(**fields) for t in tasks]
+        if not file.several:
+            return self.submit(tasks[0], group=group, key=key)
+        chosen = group or self._group_name(Task("", name=file.name or tasks[0].name), key)
+        if not file.parallel:
+            return self.chain(tasks, group=chosen, key=key)
+        delay = file.termination_delay
+        return self.job_group(file.name, tasks, primary=file.primary, termination_delay=delay, group=chosen, key=key)
+
+    def chain(
+        self, tasks: Iterable[Union[Task, Mapping[str, Any], str]], *, group: str = "", key: str = ""
+    ) -> Sweep:
         """Submits tasks that run one after the other, as one group. The server accepts all tasks or none.
 
-        Each task starts when the task before has completed.
+        Each task starts when the task before has completed. A repeated chain with the same key has no effect.
         """
-        base = _retry.new_key()
+        base = key or _retry.new_key()
         items: List[Item] = []
         for i, task in enumerate(tasks):
             items.append(Item(Task.of(task), key=f"{base}/{i}", after=[f"{base}/{i - 1}"] if i else []))
         if not items:
             raise TaskUnusable("the chain has no tasks")
-        name = group or self._group_name(Task.of(items[0].task))
+        name = group or self._group_name(Task.of(items[0].task), key)
         jobs = self.submit_all(items, group=name, atomic=True)
         return Sweep(self, name, jobs, list(range(len(jobs))))
 
@@ -141,25 +176,31 @@ class Client(Operations):
         tasks: Iterable[Union[Task, Mapping[str, Any]]],
         *,
         primary: Iterable[str] = (),
-        termination_delay: str = "",
+        termination_delay: Union[str, Mapping[str, str]] = "",
         group: str = "",
+        key: str = "",
     ) -> Sweep:
         """Submits tasks that start together or not at all, as one group. Each task needs a name of its own.
 
         The tasks reach each other as {task}-{rank}.{name}. When the tasks in primary have completed, the server ends the
-        others after termination_delay; without primary, all tasks are primary.
+        others after termination_delay, which may be a dict of default and names of tasks; without primary, all tasks are
+        primary. A repeated job group with the same key has no effect.
         """
         made, first = [Task.of(t) for t in tasks], set(primary)
         unknown = first - {t.name for t in made}
         if unknown:
             raise TaskUnusable(f"primary: the job group has no task {sorted(unknown)[0]!r}", "primary")
+        delays = {"default": termination_delay} if isinstance(termination_delay, str) else termination_delay
+        wrong = set(delays) - {"default"} - ({t.name for t in made} - first if first else set())
+        if wrong:
+            raise TaskUnusable(f"termination_delay: {sorted(wrong)[0]!r} is no auxiliary task of the job group", "termination_delay")
         items: List[Item] = []
-        for t in made:
+        for i, t in enumerate(made):
             auxiliary = bool(first) and t.name not in first
-            items.append(
-                Item(t, job_group=name, auxiliary=auxiliary, termination_delay=termination_delay if auxiliary else "")
-            )
-        chosen = group or self._group_name(Task("", name=name))
+            delay = delays.get(t.name, delays.get("default", "")) if auxiliary else ""
+            own = f"{key}/{i}" if key else ""
+            items.append(Item(t, key=own, job_group=name, auxiliary=auxiliary, termination_delay=delay))
+        chosen = group or self._group_name(Task("", name=name), key)
         jobs = self.submit_all(items, group=chosen, atomic=True)
         return Sweep(self, chosen, jobs, list(range(len(jobs))))
 
@@ -217,9 +258,10 @@ class Client(Operations):
         name_prefix: str = "",
         name_contains: str = "",
         label: Union[str, Sequence[str]] = (),
+        annotation: Union[str, Sequence[str]] = (),
         reason: Union[str, Sequence[str]] = (),
         group: str = "",
-        since: str = "",
+        since: Since = "",
         sort: str = "",
         limit: Optional[int] = None,
         page_size: int = PAGE,
@@ -228,11 +270,12 @@ class Client(Operations):
 
         limit is the largest number of tasks.
 
-        since is an age such as 3h, or a time in RFC 3339. sort is created, started, ended, name or status, with - in
+        label and annotation are KEY=VALUE, or KEY for any value. since is an age (`3h`, seconds, or a timedelta), or a time
+        (in RFC 3339, or a datetime). sort is created, started, ended, name or status, with - in
         front for descending.
         """
         filters: Dict[str, Any] = dict(all_users=all_users, user=user, status=status, name=name, name_prefix=name_prefix)
-        filters.update(name_contains=name_contains, label=label, reason=reason, group=group, since=since, sort=sort)
+        filters.update(name_contains=name_contains, label=label, annotation=annotation, reason=reason, group=group, since=since, sort=sort)
         cursor, left = "", limit
         while left is None or left > 0:
             page = self.page(limit=page_size if left is None else min(page_size, left), cursor=cursor, **filters)
@@ -254,7 +297,7 @@ class Client(Operations):
     def _submit(self, task: Task, group: str, query: List[Tuple[str, str]], key: str) -> Job:
         packer = Packer(0)
         try:
-            content = task.yaml if task.yaml is not None else self._pack(task.json(), packer)
+            content = self._content(task, packer)
             self._upload_all(packer)
             body, kind = body_of(content)
             try:
@@ -268,6 +311,14 @@ class Client(Operations):
             packer.close()
         got = models.decode(models.Submitted, answer.json())
         return Job(self, got.task_id, name=task.name, group=group, warnings=packer.skipped + got.warnings)
+
+    def _content(self, task: Task, packer: Packer) -> Union[str, Dict[str, Any]]:
+        """Returns what to send for a task: its text if possible, because the findings of the server name lines."""
+        fields = task.parsed()
+        if fields is None:
+            return task.yaml or ""
+        packed = self._pack(fields, packer)
+        return task.yaml if task.yaml is not None and task.is_text(packed) else packed
 
     def _pack(self, fields: Dict[str, Any], packer: Packer) -> Dict[str, Any]:
         """Replaces the local files of a task by uploads."""

@@ -6,9 +6,12 @@ import re
 import typing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Callable, Dict, Generic, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 T = TypeVar("T")
+
+Phase = Literal["pending", "running", "completed", "failed", "stopped"]
+VolumePhase = Literal["Pending", "Bound", "Lost", "Failed", "Deleted"]
 
 OVER = frozenset({"completed", "failed", "stopped"})  # the final phases of a task
 
@@ -38,7 +41,7 @@ class Node:
     """A node of a task."""
 
     rank: int
-    status: str = ""
+    status: Phase = "pending"
     job: str = ""
     pod: str = ""
     host: str = ""
@@ -81,7 +84,7 @@ class TaskMetadata:
     group: str = ""
     job_group: str = ""
     job_group_id: str = ""  # id of the first task of the job group
-    job_group_role: str = ""  # primary or auxiliary
+    job_group_role: Literal["", "primary", "auxiliary"] = ""
     reason: str = ""  # why the task is pending or failed, in one word
     message: str = ""  # the same in a sentence
     hint: str = ""  # what to do
@@ -95,6 +98,7 @@ class TaskMetadata:
     stops_at: Optional[datetime] = None  # when the server ends an auxiliary task of a job group
     nodes: List[Node] = field(default_factory=list)
     outputs: List[Output] = field(default_factory=list)
+    annotations: Dict[str, str] = field(default_factory=dict)  # of the task file
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class TaskStatus:
 
     task_id: str
     name: str = ""
-    status: str = ""  # pending, running, completed, failed or stopped
+    status: Phase = "pending"
     created_at: Optional[datetime] = None
     updated_at: Optional[datetime] = None
     username: str = ""
@@ -123,6 +127,25 @@ class TaskStatus:
             return wrong[0]
         return 0 if codes and all(c == 0 for c in codes) else None
 
+    @property
+    def started_at(self) -> Optional[datetime]:
+        """When the first node began to run; None before."""
+        nodes = self.metadata.nodes
+        times = [n.started_at for n in nodes] + [a.started_at for n in nodes for a in n.attempts]
+        return min((t for t in times if t), default=None)
+
+    @property
+    def ended_at(self) -> Optional[datetime]:
+        """When the last node ended, or the server ended the task; None if the task is not over."""
+        times = [n.finished_at for n in self.metadata.nodes if n.finished_at]
+        return (max(times) if times else self.updated_at) if self.over else None
+
+    @property
+    def duration(self) -> Optional[timedelta]:
+        """The time from the start to the end of the task, or until now; None if no node began to run."""
+        began = self.started_at
+        return (self.ended_at or datetime.now(timezone.utc)) - began if began else None
+
 
 @dataclass(frozen=True)
 class Row:
@@ -131,7 +154,7 @@ class Row:
     id: str
     name: str = ""
     user: str = ""
-    status: str = ""
+    status: Phase = "pending"
     created: int = 0
     nodes: int = 1
     group: str = ""
@@ -156,7 +179,7 @@ class Submitted:
 class Finding:
     """How the server treats a field of a task file."""
 
-    verdict: str  # honoured, warning or error
+    verdict: Literal["honoured", "warning", "error"]
     text: str
     field: str = ""
     line: Optional[int] = None
@@ -191,7 +214,7 @@ class GroupStatus:
 
     group: str
     user: str = ""
-    status: str = ""
+    status: Phase = "pending"
     total: int = 0
     by_status: Dict[str, int] = field(default_factory=dict)
     progress: float = 0
@@ -212,7 +235,7 @@ class NodeChange:
     """A node in an event."""
 
     rank: int
-    status: str = ""
+    status: Phase = "pending"
     exit_code: Optional[int] = None
     reason: str = ""
 
@@ -221,9 +244,9 @@ class NodeChange:
 class Event:
     """A change of a task or a volume."""
 
-    type: str  # phase, progress or restart
-    kind: str  # task or volume
-    status: str
+    type: Literal["phase", "progress", "restart"]
+    kind: Literal["task", "volume"]
+    status: Literal[Phase, VolumePhase]
     id: str = ""
     time: Optional[datetime] = None
     task_id: str = ""
@@ -237,6 +260,7 @@ class Event:
     nodes: List[NodeChange] = field(default_factory=list)
     num_nodes: Optional[int] = None
     resources: Dict[str, str] = field(default_factory=dict)
+    annotations: Dict[str, str] = field(default_factory=dict)  # of the task
 
     @property
     def over(self) -> bool:
@@ -393,7 +417,7 @@ class NotifySecret:
 class LoginMethod:
     """How users authenticate to the server."""
 
-    identified_by: str  # header, token, tokenreview or oidc
+    identified_by: Literal["header", "token", "tokenreview", "oidc"]
     audience: str = ""
     issuer: str = ""
     client_id: str = ""
@@ -431,7 +455,7 @@ class Volume:
     size: str = ""
     storage_class: Optional[str] = None
     access_modes: List[str] = field(default_factory=list)
-    status: str = ""  # Pending, Bound, Lost, Failed or Deleted
+    status: VolumePhase = "Pending"
     created_at: Optional[datetime] = None
     username: str = ""
     metadata: VolumeMetadata = field(default_factory=VolumeMetadata)

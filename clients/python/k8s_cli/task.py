@@ -6,19 +6,38 @@ import re
 import shutil
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import _pack
+from . import _pack, _yaml
 from .errors import ArgumentInvalid, TaskFileNotFound, TaskUnusable
 
 Scalar = Union[str, int, float, bool, None]
 REDACTED = "<redacted>"  # in place of the values of secrets
 
 
+class _Field:
+    """A field of a task as an attribute; None if the task does not have the field."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, task: Optional["Task"], owner: Optional[type] = None) -> Any:
+        return self if task is None else task.fields.get(self._name)
+
+    def __set__(self, task: "Task", value: Any) -> None:
+        task.fields[self._name] = value
+        if value is None:
+            del task.fields[self._name]
+
+
 class Task:
     """A task: the fields of a task file.
 
-    The fields are keywords, a dict (`from_dict`), or the YAML text of a task file (`from_yaml`). `cpus`, `memory`,
-    `accelerators` and `image_id` are fields of `resources`.
+    The fields are keywords, a dict (`from_dict`), or the YAML text of a task file (`from_yaml`, `from_file`). `cpus`,
+    `memory`, `accelerators` and `image_id` are fields of `resources`. Tasks with equal fields are equal.
     """
+
+    run, setup, num_nodes, workdir, envs, secrets = _Field(), _Field(), _Field(), _Field(), _Field(), _Field()
+    file_mounts, volumes, resources, max_duration = _Field(), _Field(), _Field(), _Field()
+    outputs, annotations, config = _Field(), _Field(), _Field()
 
     def __init__(
         self,
@@ -39,10 +58,11 @@ class Task:
         image_id: Optional[str] = None,
         max_duration: Optional[str] = None,
         outputs: Optional[Sequence[str]] = None,
+        annotations: Optional[Mapping[str, str]] = None,
         config: Optional[Mapping[str, Any]] = None,
         **fields: Any,
     ) -> None:
-        self.yaml: Optional[str] = None  # the text of a task file; the other fields are then empty
+        self.yaml: Optional[str] = None  # the text of the task file
         request = {"cpus": cpus, "memory": memory, "accelerators": accelerators, "image_id": image_id}
         merged = {**(resources or {}), **{k: v for k, v in request.items() if v is not None}}
         known = {
@@ -57,26 +77,35 @@ class Task:
             "config": config,
             "max_duration": max_duration,
             "outputs": list(outputs) if outputs else None,
+            "annotations": annotations,
             "setup": setup,
             "run": run,
         }
-        self.fields: Dict[str, Any] = {k: v for k, v in {**known, **fields}.items() if v is not None}
+        self._fields: Optional[Dict[str, Any]] = {k: v for k, v in {**known, **fields}.items() if v is not None}
+
+    @property
+    def fields(self) -> Dict[str, Any]:
+        """The fields of the task. The error is TaskUnusable for YAML text if PyYAML is not installed."""
+        if self._fields is None:
+            self._fields = _yaml.one(self.yaml or "")
+        return self._fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Task":
         """Returns the task with the fields of a task file."""
         task = cls()
-        task.fields = dict(fields)
+        task._fields = dict(fields)
         return task
 
     @classmethod
     def from_yaml(cls, text: str) -> "Task":
-        """Returns the task of the text of a task file, which the server parses.
+        """Returns the task of the text of a task file.
 
-        The client does not read the text: it uploads no files for the task, and the task cannot be part of a batch.
+        If PyYAML is not installed, only the server parses the text: the client then uploads no files for the task, and
+        cannot change the task or submit it in a batch.
         """
         task = cls()
-        task.yaml = text
+        task.yaml, task._fields = text, None
         return task
 
     @classmethod
@@ -105,8 +134,21 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name of the task; empty if the task has none or is YAML text."""
-        return str(self.fields.get("name") or "")
+        """The name of the task; empty if the task has none, or if the client cannot read the task."""
+        return str((self.parsed() or {}).get("name") or "")
+
+    def parsed(self) -> Optional[Dict[str, Any]]:
+        """Returns the fields, or None if only the server can parse the text of the task."""
+        try:
+            return self.json()
+        except _yaml.Unreadable:
+            if _yaml.has_several(self.yaml or ""):
+                raise _yaml.several() from None
+            return None
+
+    def is_text(self, fields: Mapping[str, Any]) -> bool:
+        """Reports whether these fields are those of the text of the task."""
+        return self.yaml is not None and _yaml.one(self.yaml) == fields
 
     def with_envs(self, envs: Mapping[str, Any]) -> "Task":
         """Returns the task with more environment variables."""
@@ -134,13 +176,15 @@ class Task:
         return Task.from_dict(merged)
 
     def json(self) -> Dict[str, Any]:
-        """Returns the fields. The error is TaskUnusable for YAML text."""
-        if self.yaml is not None:
-            raise TaskUnusable(
-                "a batch has no tasks in YAML: the server reads YAML only in a single submission; "
-                "give the fields as keywords or as a dict, for example Task.from_dict(yaml.safe_load(text)) with PyYAML"
-            )
+        """Returns a copy of the fields. The error is TaskUnusable for YAML text if PyYAML is not installed."""
         return dict(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Task):
+            return NotImplemented
+        if self._fields is None and other._fields is None and self.yaml == other.yaml:
+            return True
+        return self.parsed() == other.parsed() is not None
 
     def __repr__(self) -> str:
         if self.yaml is not None:
@@ -170,6 +214,49 @@ def read(path: Union[str, "os.PathLike[str]"]) -> str:
         raise TaskFileNotFound(f"the task file {os.fspath(path)} does not exist") from None
     except (OSError, UnicodeDecodeError) as err:
         raise TaskUnusable(f"cannot read the task file {os.fspath(path)}: {err}") from err
+
+
+class TaskFile(NamedTuple):
+    """The content of a task file."""
+
+    tasks: List[Task]
+    several: bool = False  # the file is a pipeline or a job group
+    parallel: bool = False  # the file is a job group
+    name: str = ""  # of the first document without a task; empty without such a document
+    primary: Sequence[str] = ()  # names of the primary tasks of the job group; empty means all
+    termination_delay: Union[str, Mapping[str, str]] = ""
+
+
+_HEADER = {"name", "execution", "primary_tasks", "termination_delay"}  # fields of a first document without a task
+
+
+def taskfile(text: str) -> TaskFile:
+    """Reads a task file, which may have several documents."""
+    task = Task.from_yaml(text)
+    try:
+        documents = _yaml.documents(text)
+    except _yaml.Unreadable:
+        if _yaml.has_several(text) and not _yaml.installed():
+            raise
+        return TaskFile([task])
+    if len(documents) < 2:
+        return TaskFile([task])
+    header: Dict[str, Any] = documents.pop(0) if documents[0] and _HEADER.issuperset(documents[0]) else {}
+    tasks = [Task.from_dict(d) for d in documents]
+    execution, primary = header.get("execution") or "serial", header.get("primary_tasks")
+    if execution not in ("serial", "parallel"):
+        raise TaskUnusable(f"execution: {execution!r} is not serial or parallel", "execution")
+    parallel, name = execution == "parallel", str(header.get("name") or "")
+    for field in ("primary_tasks", "termination_delay"):
+        if header.get(field) is not None and not parallel:
+            raise TaskUnusable(f"{field}: is valid only with execution: parallel", field)
+    if parallel and not name:
+        raise TaskUnusable("name: a job group needs a name; add name beside execution", "name")
+    if primary is not None and (not isinstance(primary, list) or not primary):
+        raise TaskUnusable("primary_tasks: must be a list of the names of tasks, for example [trainer]", "primary_tasks")
+    delay = header.get("termination_delay")
+    delays: Union[str, Dict[str, str]] = {k: str(v) for k, v in delay.items()} if isinstance(delay, dict) else str(delay or "")
+    return TaskFile(tasks, True, parallel, name, [str(p) for p in primary or ()], delays)
 
 
 def check(fields: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ import os
 import tarfile
 import time
 
-from k8s_cli import Item, Task, errors, grid
+from k8s_cli import Item, Task, _yaml, errors, grid
 
 from .scene import UNSCHEDULABLE, story
 
@@ -80,8 +80,27 @@ async def yaml(s):
     path = s.write("task.yaml", text)
     again = await c.submit(Task.from_file(path))
     expect((await again.status()).name, "from-yaml")
-    expect(type(await refused(errors.TaskUnusable, lambda: c.submit_all([Task.from_yaml(text)]))), errors.TaskUnusable)
     await c.stop_all()
+
+
+@story("a task file is submitted as the CLI does: with values, with files, as a pipeline, and as a job group")
+async def task_files(s):
+    if not _yaml.installed():
+        return
+    c = s.client()
+    s.write("work/x.txt", "x\n")
+    one = s.write("one.yaml", f"envs: {{A: null}}\nworkdir: {s.directory}/work\nresources: {{cpus: 0.10}}\nrun: cat x.txt; echo $A\n")
+    job = await c.submit_file(one, envs={"A": "010"})
+    expect((await texts(job.logs()), (await job.spec())["resources"]["cpus"]), ("x\n010\n", "0.10"))
+    await refused(errors.TaskUnusable, lambda: c.submit_file(one))
+    two = "---\nname: a\nrun: echo a\n---\nname: b\nresources: {cpus: 0.1}\nrun: echo b\n"
+    chain = await c.submit_file(s.write("pipeline.yaml", "name: p\n" + two), cpus=0.1)
+    expect((await chain.wait(check=True)).total, 2)
+    expect((chain.name[:2], [await texts(j.logs()) for j in chain]), ("p-", ["a\n", "b\n"]))
+    header = "name: g\nexecution: parallel\nprimary_tasks: [a]\ntermination_delay: {b: 1s}\n"
+    group = await c.submit_file(s.write("group.yaml", header + two), cpus=0.1)
+    expect(([(await j.status()).metadata.job_group_role for j in group]), ["primary", "auxiliary"])
+    await group.wait()
 
 
 @story("a preview of a wrong task names the field, and submits nothing")

@@ -4,6 +4,7 @@ import ast
 import asyncio
 import base64
 import concurrent.futures
+import copy
 import datetime
 import hashlib
 import http.server
@@ -12,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+import pickle
 import random
 import re
 import socket
@@ -30,7 +32,7 @@ from unittest import mock
 import generate
 import k8s_cli
 import k8s_cli.aio
-from k8s_cli import Task, _cursor, _html, _ignore, _pack, _retry, _settings, _streams, _tokens, _unpack, errors, models
+from k8s_cli import Task, _cursor, _html, _ignore, _pack, _retry, _settings, _streams, _times, _tokens, _unpack, _yaml, errors, models, task
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -480,6 +482,26 @@ class TestJobs(WithStub):
             self.client(stub).map(Task("true"), {"N": [1, 2]}, group="g")
         self.assertEqual((caught.exception.group.name, caught.exception.group.stop()), ("g", 1))
 
+    def test_equal_jobs(self) -> None:
+        stub = self.stub()
+        one, other = self.client(stub), k8s_cli.Client("http://127.0.0.1:9", user="ann")
+        jobs = {one.job("a"), self.client(stub).job("a"), one.job("b"), other.job("a")}
+        self.assertEqual((len(jobs), one.job("a") == "a"), (3, False))
+
+    def test_filters(self) -> None:
+        stub = self.stub(*[answer({"tasks": [], "since": "", "total": {}})] * 4)
+        client = self.client(stub)
+        list(client.jobs(annotation=["a=b", "c"], since=datetime.timedelta(hours=1)))
+        list(client.group("g").jobs(annotation="a"))
+        client.usage(by="group", since=3600)
+        client.rows(since=60)
+        self.assertEqual([path.replace("%3D", "=") for _, path, _, _ in stub.requests], [
+            "/tasks?limit=500&annotation=a=b&annotation=c&since=3600s",
+            "/tasks?limit=500&annotation=a&group=g&sort=created",
+            "/usage?since=1d&by=group",
+            "/tasks?since=60s&view=row",
+        ])  # fmt: skip
+
     def test_limits_of_lists(self) -> None:
         pages = [answer({"tasks": [{"task_id": f"{n}{i}"} for i in range(2)]}, X_Next_Cursor="c") for n in (1, 2)]
         stub = self.stub(*pages)
@@ -744,6 +766,125 @@ class TestLogs(unittest.TestCase):
             reader.feed(b"x" * (2 << 20))
 
 
+PIPELINE = "# c\nname: p\n---\nname: a\nrun: a\n--- # second\nrun: |\n  ---\n  b\n"
+GROUP = "name: g\nexecution: parallel\nprimary_tasks: [a]\ntermination_delay: 30s\n---\nname: a\nrun: a\n---\nname: b\nrun: b\n"
+
+
+@unittest.skipUnless(_yaml.installed(), "no PyYAML")
+class TestTaskFiles(WithStub):
+    def file(self, text: str) -> str:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = pathlib.Path(directory.name, "task.yaml")
+        path.write_bytes(text.encode())
+        return str(path)
+
+    def test_scalars_have_the_text_of_the_file(self) -> None:
+        """JSON writes each value with the text that the server reads from YAML."""
+        for text in ("1", "-0", "007", "0x1F", "0o7", "1_000", "1.10", "1.5", "1e3", ".5", "+1", "yes", "On", "true", "True", "12:30:45",
+                     "2026-01-02", "2026-01-02T03:04:05Z", "=", "<", ".inf", ".nan", "1" * 30, "'1'", '"true"', "!!str 1.10", "!!float 1.10", "a"):  # fmt: skip
+            value = _yaml.one(f"x: {text}")["x"]
+            self.assertEqual(value if isinstance(value, str) else json.dumps(value), text.rpartition(" ")[2].strip("'\""), text)
+        self.assertEqual(_yaml.one("a: 1\nb: 1.5\nc: true\nd: '1'\ne: ~\nf:\n"), {"a": 1, "b": 1.5, "c": True, "d": "1", "e": None, "f": None})
+
+    def test_structure(self) -> None:
+        text = "a: &x {k: 1, l: 2}\nb: {<<: *x, l: 3}\n8080: [1, *x]\ntrue: !!set {A, B}\n"
+        want = {"a": {"k": 1, "l": 2}, "b": {"k": 1, "l": 3}, "8080": [1, {"k": 1, "l": 2}], "true": {"A": None, "B": None}}
+        self.assertEqual(_yaml.one("\ufeff" + text), want)
+        for wrong, said in {
+            "a: 1\na: 2": "duplicate key 'a'.*line 2", "[a]: 1": "a key must be a single value", "a: [": "not valid YAML",
+            "a: !x 1": "not valid YAML", "a: !!binary eA==": "not valid YAML", "- a": "must be a mapping", "a: &x [*x]": "not valid YAML",
+            "a: !!python/object/apply:os.getcwd []": "not valid YAML",
+        }.items():  # fmt: skip
+            with self.assertRaisesRegex(errors.TaskUnusable, said):
+                _yaml.one(wrong)
+
+    def test_the_examples_are_read(self) -> None:
+        for path in ROOT.glob("examples/**/*.yaml"):
+            if "run:" in path.read_text("utf-8"):
+                self.assertTrue(task.taskfile(task.read(path)).tasks, path)
+
+    def test_a_task_file_is_a_task(self) -> None:
+        made = Task.from_file(self.file("name: n\nnum_nodes: 2\nenvs: {A: null, B: 1.10}\nrun: x\n"))
+        self.assertEqual((made.name, made.num_nodes, made.envs), ("n", 2, {"A": None, "B": "1.10"}))
+        full = made.with_envs({"A": 1}).with_secrets({"S": "s"}).with_fields(cpus=1)
+        want = {"name": "n", "num_nodes": 2, "envs": {"A": 1, "B": "1.10"}, "run": "x", "secrets": {"S": "s"}, "resources": {"cpus": 1}}
+        self.assertEqual((full.json(), full), (want, Task.from_dict(want)))
+
+    def test_what_is_sent(self) -> None:
+        stub = self.stub(*[answer({"task_id": "t"})] * 3)
+        client = self.client(stub)
+        text = "run: echo  # c\n"
+        made = Task.from_yaml(text)
+        self.assertEqual(made.run, "echo")
+        client.submit(made)
+        made.num_nodes = 2
+        client.submit(made)
+        client.submit(Task.from_yaml("run: [\n"))  # the server says what is wrong
+        self.assertEqual([body for _, _, _, body in stub.requests], [text.encode(), b'{"run": "echo", "num_nodes": 2}', b"run: [\n"])
+        self.assertEqual([h["Content-Type"] for _, _, h, _ in stub.requests], ["application/yaml", "application/json", "application/yaml"])
+        with self.assertRaisesRegex(errors.TaskUnusable, "pipeline or a job group; submit it with Client.submit_file"):
+            client.submit(Task.from_yaml(PIPELINE))
+        with self.assertRaisesRegex(errors.TaskUnusable, "envs.A: the task needs a value"):
+            client.submit(Task.from_yaml("envs: {A: }\nrun: x\n"))
+
+    def test_files_of_several_tasks(self) -> None:
+        results = answer({"results": [{"task_id": "a"}, {"task_id": "b"}]})
+        stub = self.stub(answer({"task_id": "t"}), results, results)
+        client = self.client(stub)
+        job = client.submit_file(self.file("run: x"), envs={"A": 1}, group="g", notify="https://h")
+        self.assertEqual((job.id, json.loads(stub.requests[0][3])), ("t", {"run": "x", "envs": {"A": 1}, "event_callback": "https://h"}))
+        sweep = client.submit_file(self.file(PIPELINE), cpus=1, key="k")
+        self.assertEqual((len(sweep), sweep.name), (2, client._group_name(Task("", name="p"), "k")))
+        one, two = json.loads(stub.requests[1][3])
+        self.assertEqual((one["run"], two["run"], two["after"], two["resources"]), ("a", "---\nb\n", ["k/0"], {"cpus": 1}))
+        client.submit_file(self.file(GROUP))
+        one, two = json.loads(stub.requests[2][3])
+        self.assertEqual(one["job_group"], "g")
+        self.assertEqual(({k for k in two if k not in one}, two["termination_delay"]), ({"auxiliary", "termination_delay"}, "30s"))
+        for wrong, said in {
+            GROUP.replace("[a]", "[c]"): "primary: the job group has no task 'c'",
+            GROUP.replace("30s", "{a: 30s}"): "termination_delay: 'a' is no auxiliary task",
+            GROUP.replace("[a]", "a"): "primary_tasks: must be a list",
+            GROUP.replace("name: g\n", ""): "a job group needs a name",
+            GROUP.replace("parallel", "fast"): "execution: 'fast' is not serial or parallel",
+            GROUP.replace("parallel", "serial"): "primary_tasks: is valid only with execution: parallel",
+        }.items():
+            with self.assertRaisesRegex(errors.TaskUnusable, said):
+                client.submit_file(self.file(wrong))
+
+    def test_files_of_powershell(self) -> None:
+        path = self.file("")
+        for encoding in ("utf-16", "utf-8-sig"):
+            pathlib.Path(path).write_bytes("name: 안\nrun: x\n".encode(encoding))
+            self.assertEqual(Task.from_file(path).name, "안")
+
+
+class TestWithoutPyYAML(WithStub):
+    def test_only_the_server_reads_the_text(self) -> None:
+        stub = self.stub(*[answer({"task_id": "t"})] * 2)
+        client, one = self.client(stub), Task.from_yaml("envs: {A: 1}\nrun: x\n---\n# end\n")
+        with mock.patch.object(_yaml, "installed", lambda: False), tempfile.TemporaryDirectory() as top:
+            client.submit(one)
+            pathlib.Path(top, "one.yaml").write_text(one.yaml or "")
+            client.submit_file(os.path.join(top, "one.yaml"))
+            self.assertEqual([body for _, _, _, body in stub.requests], [(one.yaml or "").encode()] * 2)
+            pathlib.Path(top, "two.yaml").write_text(PIPELINE)
+            for act in (
+                lambda: one.with_envs({"B": 1}),
+                lambda: one.run,
+                lambda: client.submit_all([one]),
+                lambda: client.map(one, {"N": [1]}),
+                lambda: client.submit_file(os.path.join(top, "one.yaml"), envs={"B": 1}),
+                lambda: client.submit_file(os.path.join(top, "two.yaml")),
+            ):
+                with self.assertRaisesRegex(errors.TaskUnusable, re.escape("needs PyYAML: pip install 'k8s-cli[yaml]'")):
+                    act()
+            with self.assertRaisesRegex(errors.TaskUnusable, "submit it with Client.submit_file"):
+                client.submit(Task.from_yaml(PIPELINE))
+            self.assertEqual((one.name, one == Task.from_yaml(one.yaml or ""), one == Task("x")), ("", True, False))
+
+
 class Live:
     """A server with tasks of one group, whose events arrive as they happen."""
 
@@ -928,6 +1069,37 @@ class TestModels(unittest.TestCase):
         metadata = document["components"]["schemas"]["TaskStatus"]["properties"]["metadata"]["properties"]
         self.assertEqual(set(metadata) - set(models.TaskMetadata.__dataclass_fields__), set())
 
+    def test_times_of_a_task(self) -> None:
+        def at(minute: int) -> str:
+            return f"2026-01-02T03:{minute:02}:00Z"
+
+        nodes = [{"rank": 0, "started_at": at(3), "finished_at": at(9), "attempts": [{"started_at": at(1)}]}, {"rank": 1}]
+        fields = {"task_id": "t", "status": "running", "updated_at": at(10), "metadata": {"nodes": nodes, "annotations": {"a": "b"}}}
+        running = models.decode(models.TaskStatus, fields)
+        self.assertEqual((running.started_at, running.ended_at), (models.parse_time(at(1)), None))
+        self.assertEqual(running.metadata.annotations, {"a": "b"})
+        over = models.decode(models.TaskStatus, {**fields, "status": "failed"})
+        self.assertEqual((over.ended_at, over.duration), (models.parse_time(at(9)), datetime.timedelta(minutes=8)))
+        self.assertLess(over.duration or running.duration, running.duration)
+        unstarted = models.TaskStatus("t", status="stopped", updated_at=models.parse_time(at(10)))
+        self.assertEqual((unstarted.started_at, unstarted.ended_at, unstarted.duration), (None, unstarted.updated_at, None))
+
+    def test_beginnings(self) -> None:
+        noon = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=14)))
+        for since, moment, day in (
+            ("3h", "3h", "3h"), (90, "90s", "1d"), (0.5, "1s", "1d"), (datetime.timedelta(days=2.5), "216000s", "3d"),
+            (noon, "2026-01-01T22:00:00Z", "2026-01-01"),
+        ):  # fmt: skip
+            self.assertEqual((_times.moment(since), _times.day(since)), (moment, day))
+        self.assertEqual(_times.day(datetime.date(2026, 1, 2)), "2026-01-02")
+        ages = [_times.age(s) for s in ("90", "1h30m", "2d", 5, datetime.timedelta(minutes=1))]
+        self.assertEqual(ages, [90, 5400, 172800, 5, 60])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        for since in (now - datetime.timedelta(hours=1), (now - datetime.timedelta(hours=1)).isoformat()):
+            self.assertAlmostEqual(_times.age(since), 3600, delta=60)
+        with self.assertRaisesRegex(errors.ArgumentInvalid, "since: 'x' is neither an age"):
+            _times.age("x")
+
     def test_times(self) -> None:
         utc = datetime.timezone.utc
         for text, want in {
@@ -945,6 +1117,17 @@ class TestTasks(unittest.TestCase):
         self.assertNotIn("s3cret", repr(Task("true", secrets={"KEY": "s3cret"})))
         with self.assertRaises(TypeError):
             Task.of(task, {"run": "x"})
+
+    def test_fields_are_attributes(self) -> None:
+        task = Task("true", cpus=4, envs={"A": 1}, annotations={"team": "x"})
+        self.assertEqual((task.run, task.envs, task.resources, task.setup, task.annotations), ("true", {"A": 1}, {"cpus": 4}, None, {"team": "x"}))
+        task.setup, task.envs = "make", None
+        self.assertEqual(task.json(), {"run": "true", "resources": {"cpus": 4}, "setup": "make", "annotations": {"team": "x"}})
+        self.assertEqual(copy.deepcopy(pickle.loads(pickle.dumps(task))), task)
+        self.assertNotEqual(task, Task("true"))
+        self.assertNotEqual(task, {"run": "true"})
+        with self.assertRaises(AttributeError):
+            task.runn  # type: ignore[attr-defined]
 
     def test_grid(self) -> None:
         points = k8s_cli.grid({"a": [1, 2], "b": "x", "c": range(2)})
@@ -1075,6 +1258,16 @@ class TestSettings(WithStub):
             os.chmod(environ["HOME"] + "/.config/k8s-cli/credentials.json", 0o644)
             with self.assertRaisesRegex(errors.CredentialsUnusable, "chmod 600"):
                 k8s_cli.Client().whoami()
+
+    def test_the_user_of_the_environment(self) -> None:
+        stub = self.stub()
+        environ = self.home(user={"username": "ann"}, credentials={"servers": {stub.url: {"user": "bob", "token": "t"}}})
+        with mock.patch.dict(os.environ, {**environ, "K8S_CLI_USER": "eve"}):
+            for options in ({}, {"user": "dan"}, {"token": "x"}):
+                with k8s_cli.Client(stub.url, **options) as client:
+                    client.request("GET", "/x")
+        sent = [(headers.get("X-User"), headers.get("Authorization")) for _, _, headers, _ in stub.requests]
+        self.assertEqual(sent, [("eve", None), ("dan", None), (None, "Bearer x")])
 
     def test_nobody_is_logged_in(self) -> None:
         with mock.patch.dict(os.environ, self.home()), self.assertRaisesRegex(errors.NotLoggedIn, "k8s-cli auth login"):

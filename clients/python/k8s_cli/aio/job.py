@@ -2,10 +2,26 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AsyncIterator,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    overload,
+)
 
 from .. import _html as views
 from .. import models
+from .._times import Since
 from .._unpack import Directory
 from ..errors import Error, GroupFailed, Gone, LogNotFound, OutputsNotFound, TaskFailed, WaitTimeout
 from ._io import opened, sleep, spawn
@@ -94,7 +110,7 @@ class Job:
         *,
         follow: bool = True,
         tail: Optional[int] = None,
-        since: Optional[float] = None,
+        since: Optional[Since] = None,
         node: Optional[int] = None,
         attempt: Optional[int] = None,
         timestamps: bool = False,
@@ -102,7 +118,7 @@ class Job:
         """Returns the lines of the log with their newlines, as they arrive, until the task is over.
 
         The iterator resumes the log after a break of the connection, without loss or repeats. Without follow, it
-        returns only the present lines. since is in seconds. Lines of multi-node tasks begin with `node-RANK | `. Bytes
+        returns only the present lines. since is an age (`3h`, seconds, or a timedelta), or a time. Lines of multi-node tasks begin with `node-RANK | `. Bytes
         that are not UTF-8 are replaced; log_bytes returns the bytes.
         """
         lines = self.log_bytes(follow=follow, tail=tail, since=since, node=node, attempt=attempt, timestamps=timestamps)
@@ -135,6 +151,12 @@ class Job:
     async def past_events(self, *, after: str = "", limit: Optional[int] = None) -> List[models.Event]:
         """Returns the events so far, oldest first."""
         return await self._client.task_events(self.id, after=after, limit=limit)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Job) and (self.id, self._client.url) == (other.id, other._client.url)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self._client.url))
 
     def __repr__(self) -> str:
         reason = f" ({self.last.metadata.reason})" if self.last and self.last.metadata.reason else ""
@@ -348,7 +370,13 @@ class Sweep(Group):
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def __getitem__(self, index: int) -> Job:
+    @overload
+    def __getitem__(self, index: int) -> Job: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Job]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Job, List[Job]]:
         return self._jobs[index]
 
     def __iter__(self) -> Iterator[Job]:

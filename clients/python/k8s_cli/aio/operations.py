@@ -4,9 +4,11 @@ import math
 import os
 import re
 import time
-from typing import Any, AsyncIterator, Dict, List, Optional, Sequence
+from datetime import date
+from typing import Any, AsyncIterator, Dict, List, Optional, Sequence, Union
 
 from .. import _http, _retry, _streams, models
+from .._times import Since, age, day, moment
 from .._unpack import Directory, Download
 from ..errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, WrongAnswer, is_unavailable
 from ._io import Response, call, opened, sleep
@@ -124,13 +126,14 @@ class Operations(Requests):
         self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: Any
     ) -> models.Page[models.TaskStatus]:
         """Returns one page of tasks. The filters are those of jobs."""
+        filters["since"] = moment(filters.get("since", ""))
         return await self.fetch_page(models.TaskStatus, "/tasks", "tasks", limit=limit, cursor=cursor, offset=offset, **filters)
 
     async def rows(
         self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: Any
     ) -> models.Page[models.Row]:
         """Returns one page of tasks in short form. The filters are those of jobs."""
-        filters.update(view="row", limit=limit, cursor=cursor, offset=offset)
+        filters.update(view="row", limit=limit, cursor=cursor, offset=offset, since=moment(filters.get("since", "")))
         return await self.fetch_page(models.Row, "/tasks", "tasks", **filters)
 
     async def summary(self, *, all_users: bool = False) -> models.Summary:
@@ -142,14 +145,14 @@ class Operations(Requests):
         return await self.fetch(models.Capacity, "/capacity")
 
     async def usage(
-        self, *, since: str = "", by: Sequence[str] = (), group: str = "", all_users: bool = False
+        self, *, since: Union[Since, date] = "", by: Union[str, Sequence[str]] = (), group: str = "", all_users: bool = False
     ) -> models.UsageReport:
         """Returns the resources that ended tasks have used.
 
-        since is the first day: an age such as 30d, or a date such as 2026-11-01. by names what the rows distinguish:
+        since is the first day: an age such as 30d, a timedelta, seconds, or a date such as 2026-11-01. by names what the rows distinguish:
         day, user and group.
         """
-        query = query_of(since=since, by=",".join(by), group=group, all_users=all_users)
+        query = query_of(since=day(since), by=by if isinstance(by, str) else ",".join(by), group=group, all_users=all_users)
         return await self.fetch(models.UsageReport, "/usage", query)
 
     # Groups
@@ -179,7 +182,7 @@ class Operations(Requests):
         *,
         follow: bool = True,
         tail: Optional[int] = None,
-        since: Optional[float] = None,
+        since: Optional[Since] = None,
         node: Optional[int] = None,
         attempt: Optional[int] = None,
         timestamps: bool = False,
@@ -189,17 +192,18 @@ class Operations(Requests):
         After a break of the connection, the iterator resumes the log on any pod of the server, without loss or repeats.
         A connection that is silent for three times the pause between two pings of the server counts as broken.
         The error is LogBroken if the log stays unavailable for longer than the timeout of the client, or if the server
-        cannot resume the log. since is in seconds. Lines of multi-node tasks begin with `node-RANK | `.
+        cannot resume the log. since is an age (`3h`, seconds, or a timedelta), or a time. Lines of multi-node tasks begin with `node-RANK | `.
         """
         reader = _streams.LogReader(timestamps)
+        first = None if since is None else age(since)  # seconds
         began, asked, attempt_number = False, time.monotonic(), 0
         silence = math.inf  # seconds without a byte after which the connection counts as broken
         down: Optional[float] = None  # since when the connection is down
         while True:
             lines, opened = reader.lines, time.monotonic()
             heard = opened  # when the last byte arrived
-            age = since + opened - asked if since and began else since
-            query = query_of(tail=tail, since=age and f"{age:.3f}s", node=node, attempt=attempt, timestamps=timestamps)
+            back = first + opened - asked if first and began else first
+            query = query_of(tail=tail, since=back and f"{back:.3f}s", node=node, attempt=attempt, timestamps=timestamps)
             query += [] if follow else [("follow", "false")]
             response: Optional[Response] = None
             try:
