@@ -10,6 +10,8 @@ import stat
 import subprocess
 import tarfile
 import tempfile
+import time
+from collections import OrderedDict
 from typing import IO, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
 
 from . import _ignore
@@ -22,7 +24,7 @@ _SINGLE = ".k8s-cli-file"  # name of the entry of the archive of a single file
 class Archive(NamedTuple):
     """A compressed tar file on this machine."""
 
-    path: str
+    path: str  # empty if the file does not exist any more
     sha256: str
     size: int
     skipped: Tuple[str, ...]  # neither a file, nor a directory, nor a link
@@ -55,6 +57,13 @@ class _Tree:
         self.entries.append(_Entry(root, ".", info))
         top = os.fsencode(root)
         self._dir(top, (), _ignore.selector(top, tracked))
+
+    def key(self) -> bytes:
+        """Returns a hash that differs if a file, its content or the choice of files has changed."""
+        digest = hashlib.sha256()
+        for path, name, i in self.entries:
+            digest.update(repr((path, name, i.st_mode, i.st_size, i.st_mtime_ns, i.st_ctime_ns, i.st_ino, i.st_dev)).encode())
+        return digest.digest()
 
     def _dir(self, directory: bytes, at: _ignore.Path, selector: _ignore.Selector) -> None:
         selector = selector.enter(directory, at)
@@ -94,27 +103,47 @@ class _Limited:
         self._to.flush()
 
 
-def pack(path: str, limit: int = 0, tracked: bool = False, changed: Optional[int] = None) -> Archive:
+# The archives that this process has packed, without their files, by the key of the tree. An unchanged tree is not packed
+# again.
+_packed: "OrderedDict[bytes, Archive]" = OrderedDict()
+_MAX_PACKED = 256
+# Nanoseconds for which a file must have been unchanged when it is packed. A later change then has another time, however
+# coarse the clock of the file system is.
+_UNCHANGED = 2_000_000_000
+
+
+def pack(path: str, limit: int = 0, tracked: bool = False, changed: Optional[int] = None, reuse: bool = False) -> Archive:
     """Creates the archive of a file or of the content of a directory.
 
     tracked disregards .gitignore files: the directory is a checkout, which has only tracked files.
-    changed is the time of all entries, in seconds; None means their own.
+    changed is the time of all entries, in seconds; None means their own. With reuse, the archive of a tree that did not
+    change since an earlier call has no file.
     """
+    began = time.time_ns()
     tree = _Tree(path, tracked)
+    key = tree.key()
+    known = _packed.get(key) if reuse else None
+    if known and (not limit or known.size <= limit):
+        return known
     handle, name = tempfile.mkstemp(prefix="k8s-cli-", suffix=".tar.gz")
     try:
         with os.fdopen(handle, "wb") as file:
             out = _Limited(file, limit)
             with gzip.GzipFile("", "wb", mtime=0, fileobj=cast(IO[bytes], out)) as compressed:
-                with tarfile.TarFile(fileobj=cast(IO[bytes], compressed), mode="w", format=tarfile.PAX_FORMAT) as archive:
+                with tarfile.TarFile(fileobj=cast(IO[bytes], compressed), mode="w", format=tarfile.PAX_FORMAT) as tar:
                     for entry in tree.entries:
-                        _add(archive, entry, changed)
+                        _add(tar, entry, changed)
     except BaseException as err:
         os.remove(name)
         if isinstance(err, OverflowError):
             raise _too_large(path, limit, tree.sizes) from None
         raise
-    return Archive(name, out.sha256.hexdigest(), out.size, tuple(tree.skipped))
+    archive = Archive(name, out.sha256.hexdigest(), out.size, tuple(tree.skipped))
+    if changed is None and all(max(e.info.st_mtime_ns, e.info.st_ctime_ns) <= began - _UNCHANGED for e in tree.entries):
+        _packed[key] = archive._replace(path="")
+        if len(_packed) > _MAX_PACKED:
+            _packed.popitem(last=False)
+    return archive
 
 
 def _add(archive: tarfile.TarFile, entry: _Entry, changed: Optional[int]) -> None:

@@ -331,8 +331,9 @@ class Client(Operations):
 
     def _upload_all(self, packer: Packer) -> None:
         """Uploads the archives that the server does not have."""
-        for sha256, archive in packer.archives.items():
+        for sha256 in packer.archives:
             if not self.has_upload(sha256):
+                archive = call(packer.packed, sha256)
                 self.upload(archive.path, sha256)
 
     def _item(self, item: Item, group: str, packer: Packer) -> Dict[str, Any]:

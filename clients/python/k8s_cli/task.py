@@ -349,7 +349,7 @@ class Packer:
         path = os.path.abspath(_pack.expand(source))
         if (path,) not in self._by_source:
             try:
-                archive = _pack.pack(path, self.limit)
+                archive = _pack.pack(path, self.limit, reuse=True)
             except FileNotFoundError as err:
                 raise TaskUnusable(f"{field}: {err.filename} does not exist on this machine", field) from err
             except OSError as err:
@@ -366,6 +366,17 @@ class Packer:
             finally:
                 shutil.rmtree(directory, ignore_errors=True)
         return self._by_source[(url, ref)].sha256
+
+    def packed(self, sha256: str) -> _pack.Archive:
+        """Returns an archive with its file."""
+        source, archive = next((s, a) for s, a in self._by_source.items() if a.sha256 == sha256)
+        if not archive.path:
+            archive = _pack.pack(source[0], self.limit)
+            if archive.sha256 != sha256:
+                archive.remove()
+                raise TaskUnusable(f"{source[0]} changed during the submission; submit the task again")
+            self._by_source[source] = archive
+        return archive
 
     def close(self) -> None:
         """Removes the archives from this machine."""

@@ -1210,6 +1210,58 @@ class TestTasks(unittest.TestCase):
             for archive in (one, two, sky, single):
                 archive.remove()
 
+    def test_a_tree_that_did_not_change_is_not_packed_again(self) -> None:
+        counted = mock.patch.object(_pack.gzip, "GzipFile", wraps=_pack.gzip.GzipFile)
+        settled = mock.patch.object(_pack, "_UNCHANGED", 0)
+        with tempfile.TemporaryDirectory() as top, counted as packs, settled:
+            file = pathlib.Path(top, "a")
+            file.write_text("a")
+            steps = [
+                (lambda: None, 1, 404, 1),  # packed, and uploaded
+                (lambda: None, 0, 200, 0),  # known, and the server has it
+                (lambda: None, 1, 404, 1),  # known, but the server has lost it
+                (lambda: file.write_text("bb"), 1, 404, 1),
+                (lambda: pathlib.Path(top, "new").touch(), 1, 200, 0),
+                (lambda: (file.write_text("ccc"), os.utime(file, ns=(10**18, 10**18))), 1, 200, 0),
+                (lambda: (file.write_text("dddd"), os.utime(file, ns=(10**18, 10**18))), 1, 200, 0),
+                (lambda: file.chmod(0o700), 1, 200, 0),
+                (lambda: None, 0, 200, 0),
+            ]
+            for change, packed, found, uploaded in steps:
+                change()
+                packs.reset_mock()
+                asked = []
+
+                class Uploads(k8s_cli.Client):
+                    def upload_limit(self) -> int:
+                        return 1 << 20
+
+                    def has_upload(self, sha256: str) -> bool:
+                        return found == 200
+
+                    def upload(self, path: str, sha256: str) -> None:
+                        asked.append(hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() == sha256)
+
+                    def request(self, *_: Any, **__: Any) -> Any:
+                        return k8s_cli._requests.Answer(200, {}, b'{"task_id": "t"}')
+
+                Uploads("http://127.0.0.1:9", user="ann").submit("true", workdir=top)
+                self.assertEqual((packs.call_count, asked), (packed, [True] * uploaded))
+        with tempfile.TemporaryDirectory() as top:  # a file that has just changed may change again in the same tick of the clock
+            pathlib.Path(top, "a").touch()
+            for _ in range(2):
+                archive = _pack.pack(top, reuse=True)
+                self.assertNotEqual(archive.path, "")
+                archive.remove()
+
+    def test_the_memory_of_packed_trees_is_bounded(self) -> None:
+        with tempfile.TemporaryDirectory() as top, mock.patch.object(_pack, "_UNCHANGED", 0), mock.patch.object(_pack, "_MAX_PACKED", 3):
+            _pack._packed.clear()
+            for i in range(9):
+                pathlib.Path(top, "a").write_text("a" * i)
+                _pack.pack(top, reuse=True).remove()
+            self.assertEqual(len(_pack._packed), 3)
+
     def test_a_repository_is_checked_out(self) -> None:
         with tempfile.TemporaryDirectory() as top:
             git = ["git", "-C", top, "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]

@@ -330,8 +330,9 @@ class Client(Operations):
 
     async def _upload_all(self, packer: Packer) -> None:
         """Uploads the archives that the server does not have."""
-        for sha256, archive in packer.archives.items():
+        for sha256 in packer.archives:
             if not await self.has_upload(sha256):
+                archive = await call(packer.packed, sha256)
                 await self.upload(archive.path, sha256)
 
     async def _item(self, item: Item, group: str, packer: Packer) -> Dict[str, Any]:
