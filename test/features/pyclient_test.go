@@ -26,7 +26,7 @@ func TestPythonClient(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3")
 	}
-	main, mortal := startForFiles(t, "--notify-hosts", "hooks.example.com"), start(t)
+	main, mortal := startForFiles(t, "--notify-hosts", "hooks.example.com", "--allow-exec"), start(t)
 	users := []string{"root"}
 	for _, story := range []string{"tokens", "limits", "busy"} {
 		users = append(users, story+"-blocking", story+"-asyncio")

@@ -111,6 +111,26 @@ class Response:
             self.close()
             raise unreachable(self._transport.url, err, timeout if _is_timeout(err) else None) from err
 
+    def exactly(self, size: int, timeout: float) -> bytes:
+        """Returns bytes that follow the head of a response that switched protocols."""
+        try:
+            self._sock.settimeout(timeout)
+            data: bytes = self._raw.fp.read(size)
+            if len(data) < size:
+                raise EOFError("the connection ended")
+            return data
+        except (OSError, EOFError) as err:
+            self.close()
+            raise unreachable(self._transport.url, err, timeout if _is_timeout(err) else None) from err
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes after a response that switched protocols."""
+        try:
+            self._sock.sendall(data)
+        except OSError as err:
+            self.close()
+            raise unreachable(self._transport.url, err) from err
+
     def read(self, deadline: float) -> bytes:
         """Returns the rest of the body. The connection can then serve other requests."""
         parts = []

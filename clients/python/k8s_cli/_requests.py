@@ -156,8 +156,9 @@ class Requests:
         reuse: bool = True,
         login: bool = True,
         redirect: bool = False,
+        upgrade: bool = False,
     ) -> Response:
-        """Sends a request once. The caller reads or closes the response."""
+        """Sends a request once. The caller reads or closes the response. With upgrade, the response has the status 101."""
         all_headers = {"User-Agent": f"k8s-cli-python/{VERSION}", "Content-Type": content_type, **(headers or {})}
         if login:
             all_headers.update(self._credentials())
@@ -171,7 +172,7 @@ class Requests:
                 reuse,
             )
             self.reached = True
-            if 200 <= response.status <= (399 if redirect else 299):
+            if response.status == 101 if upgrade else 200 <= response.status <= (399 if redirect else 299):
                 return response
             raw = response.read(time.monotonic() + self.timeout)
             raise self.error(response.status, response.header, raw)

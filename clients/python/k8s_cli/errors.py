@@ -46,6 +46,10 @@ class LogBroken(Error):
     """A log broke off, and the client could not resume it. The task may still run."""
 
 
+class SessionBroken(Error):
+    """A session in a task ended before its command. The command may still run."""
+
+
 class NotLoggedIn(Error):
     """The machine has no credentials for the server."""
 

@@ -462,6 +462,20 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Executed:
+    """The result of a command in a running task."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """stdout as text. Bytes that are not UTF-8 are replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
 class LogLines:
     """A part of the log of one node, by the numbers of its lines."""
 

@@ -26,12 +26,12 @@ WORKERS = 12
 # Reasons of errors that no story provokes: the server sends them only while one of its parts fails or is overloaded, or
 # only to requests that the client cannot send, or never without a more specific reason. TestErrors has all of them.
 NOT_PROVOKED = {
-    "NotFound", "SubmissionNotFound", "LogNotFound", "RequestTimeout", "Conflict", "Gone", "InternalError", "Unavailable",
+    "NotFound", "SubmissionNotFound", "LogNotFound", "RequestTimeout", "Gone", "InternalError", "Unavailable",
     "Starting", "LogUnavailable", "LogFull", "OutcomeUnknown", "VersionNotSupported", "UpgradeRequired",
 }  # fmt: skip
 
-# Routes of sessions in running tasks, which the client does not open.
-WEBSOCKETS = {"/tasks/{id}/exec", "/tasks/{id}/port-forward"}
+# Routes of connections to ports, which the client does not open.
+WEBSOCKETS = {"/tasks/{id}/port-forward"}
 
 
 def blocking_stories() -> Dict[str, Any]:

@@ -961,6 +961,99 @@ class Live:
         self.server.server_close()
 
 
+class Sessions:
+    """A server that switches to WebSockets, and sends frames."""
+
+    def __init__(self, *frames: bytes, accept: str = "") -> None:
+        self.paths, self.received = [], []  # type: List[str], List[bytes]
+        sessions = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                sessions.paths.append(self.path)
+                key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+                self.send_response(101)
+                for name, value in {
+                    "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Protocol": self.headers["Sec-WebSocket-Protocol"],
+                    "Sec-WebSocket-Accept": accept or base64.b64encode(hashlib.sha1(key.encode()).digest()).decode(),
+                }.items():  # fmt: skip
+                    self.send_header(name, value)
+                self.end_headers()
+                for frame in frames:
+                    self.wfile.write(frame)
+                    if frame[0] & 15 == 9:
+                        head = self.rfile.read(6)
+                        data = self.rfile.read(head[1] & 127)
+                        sessions.received.append(head[:1] + bytes(b ^ head[2 + i % 4] for i, b in enumerate(data)))
+                self.close_connection = True
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def framed(opcode: int, data: bytes, final: bool = True) -> bytes:
+    size = len(data)
+    head = bytes([size]) if size < 126 else b"\x7e" + size.to_bytes(2, "big") if size < 1 << 16 else b"\x7f" + size.to_bytes(8, "big")
+    return bytes([opcode | 128 * final]) + head + data
+
+
+class TestExec(unittest.TestCase):
+    def exec(self, flavour: str, sessions: Sessions, command: Any, **options: Any) -> models.Executed:
+        self.addCleanup(sessions.close)
+
+        async def run() -> models.Executed:
+            async with k8s_cli.aio.Client(sessions.url, user="ann") as client:
+                return await client.job("t").exec(command, **options)
+
+        return asyncio.run(run()) if flavour == "asyncio" else k8s_cli.Client(sessions.url, user="ann").job("t").exec(command, **options)
+
+    def test_output_and_exit_code(self) -> None:
+        for flavour in ("blocking", "asyncio"):
+            sessions = Sessions(
+                framed(2, b"\x01out "), framed(9, b"ping"), framed(2, b"\x02err"), framed(10, b""), framed(2, b"\x01" + b"x" * 200),
+                framed(2, b"\x01" + b"y" * 70000), framed(2, b"\x01sp", final=False), framed(0, b"lit"), framed(2, b'\x03{"exit_code": 7}'),
+            )  # fmt: skip
+            got = self.exec(flavour, sessions, ["ls", "-l"], node=1)
+            self.assertEqual(got, models.Executed(7, b"out " + b"x" * 200 + b"y" * 70000 + b"split", b"err"))
+            self.assertEqual(got.text, got.stdout.decode())
+            self.assertEqual(sessions.paths, ["/tasks/t/exec?node=1&command=ls&command=-l"])
+            self.assertEqual(sessions.received, [b"\x8aping"])
+
+    def test_sessions_that_break_off(self) -> None:
+        for flavour in ("blocking", "asyncio"):
+            for last, said in (
+                (framed(2, b'\x03{"error": "the task ended"}'), "the task ended"),
+                (framed(8, b"\x03\xe9going away"), "going away"),
+                (b"", "the connection ended"),
+                (framed(2, b"\x01 half")[:4], "the connection ended"),
+                (framed(2, b"\x03{}"), "did not report an exit code"),
+                (framed(2, b"\x03x"), "Expecting value"),
+            ):
+                sessions = Sessions(framed(2, b"\x01out"), last or framed(10, b""))
+                with self.assertRaisesRegex(errors.SessionBroken, "the command may still run: task t: .*" + said) as caught:
+                    self.exec(flavour, sessions, "ls")
+                self.assertEqual((caught.exception.task_id, len(sessions.paths)), ("t", 1))
+            self.assertEqual(sessions.paths, ["/tasks/t/exec?node=0&command=sh&command=-c&command=ls"])
+            with self.assertRaisesRegex(errors.SessionBroken, "the time is over"):
+                self.exec(flavour, Sessions(framed(2, b"\x01out")), "ls", timeout=0)
+            with self.assertRaisesRegex(errors.WrongAnswer, "does not support the protocol"):
+                self.exec(flavour, Sessions(accept="x"), "ls")
+            stub = Stub(detail(422, "FeatureDisabled"))
+            self.addCleanup(stub.close)
+            with self.assertRaises(errors.FeatureDisabled):
+                self.exec(flavour, stub, "ls")  # type: ignore[arg-type]
+
+
 class TestWaiting(unittest.TestCase):
     def live(self, *tasks: str) -> Tuple[Live, k8s_cli.Client]:
         live = Live(list(tasks))

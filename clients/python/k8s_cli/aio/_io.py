@@ -101,9 +101,10 @@ class Response:
         self._released = False
         self._process = process()
         self._first = True  # no chunk has begun
-        if self._left < 0 and not self._chunked and method != "HEAD" and status not in (204, 304):
+        empty = method == "HEAD" or status in (101, 204, 304)
+        if self._left < 0 and not self._chunked and not empty:
             raise EOFError("the response has no length")  # its end could be a broken connection
-        self._over = method == "HEAD" or status in (204, 304) or (not self._chunked and self._left == 0)
+        self._over = empty or (not self._chunked and self._left == 0)
 
     async def chunk(self, timeout: float) -> bytes:
         """Returns bytes of the body as soon as there are some, and b"" at its end."""
@@ -147,6 +148,32 @@ class Response:
             while await _line(reader):
                 pass  # a trailer
             self._over = True
+
+    async def exactly(self, size: int, timeout: float) -> bytes:
+        """Returns bytes that follow the head of a response that switched protocols."""
+        try:
+            return await asyncio.wait_for(self._connection.reader.readexactly(size), timeout)
+        except asyncio.TimeoutError as err:
+            self.close()
+            raise unreachable(self._transport.url, err, timeout) from err
+        except asyncio.IncompleteReadError:
+            self.close()
+            raise unreachable(self._transport.url, EOFError("the connection ended")) from None
+        except OSError as err:
+            self.close()
+            raise unreachable(self._transport.url, err) from err
+        except BaseException:
+            self.close()
+            raise
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes after a response that switched protocols."""
+        try:
+            self._connection.writer.write(data)
+            await self._connection.writer.drain()
+        except OSError as err:
+            self.close()
+            raise unreachable(self._transport.url, err) from err
 
     async def read(self, deadline: float) -> bytes:
         """Returns the rest of the body. The connection can then serve other requests."""
@@ -257,7 +284,7 @@ class Transport:
 
     async def _response(self, connection: _Connection, method: str) -> Response:
         status = 100
-        while 100 <= status < 200:
+        while 100 <= status < 200 and status != 101:
             status, header = await _head(connection.reader)
         return Response(self, connection, method, status, header)
 

@@ -141,6 +141,12 @@ class Job:
         """Returns lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines."""
         return await self._client.log_lines(self.id, lines, node=node, attempt=attempt, timestamps=timestamps)
 
+    async def exec(
+        self, command: Union[str, Sequence[str]], *, node: int = 0, timeout: Optional[float] = None
+    ) -> models.Executed:
+        """Runs a command in a node of the running task, as Client.exec."""
+        return await self._client.exec(self.id, command, node=node, timeout=timeout)
+
     def events(self, *, after: str = "") -> EventStream:
         """Returns the stream of the events of the task, from the first event on, until the task is over."""
         return opened(self._stream(after))

@@ -1,16 +1,17 @@
 """The operations of the server on objects that the caller names by their ids."""
 
+import json
 import math
 import os
 import re
 import time
 from datetime import date
-from typing import Any, AsyncIterator, Dict, List, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Dict, List, Optional, Sequence, Tuple, Union
 
-from .. import _http, _retry, _streams, models
+from .. import _http, _retry, _streams, _websocket, models
 from .._times import Since, age, day, moment
 from .._unpack import Directory, Download
-from ..errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, WrongAnswer, is_unavailable
+from ..errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, SessionBroken, WrongAnswer, is_unavailable
 from ._io import Response, call, opened, sleep
 from ._requests import Query, Requests, body_of, query_of, segment
 from .events import EventStream
@@ -287,6 +288,84 @@ class Operations(Requests):
             if len(page) < size or len(found) == limit:
                 return found
             after = page[-1].id
+
+    # Sessions
+
+    async def exec(
+        self, id: str, command: Union[str, Sequence[str]], *, node: int = 0, timeout: Optional[float] = None
+    ) -> models.Executed:
+        """Runs a command without input in the container of a node, and returns its exit code and its output.
+
+        A text is a command of sh; a list is a program with its arguments. The error is SessionBroken if the session ends
+        before the command, also after timeout seconds; the command may then go on. exec never runs a command twice.
+        """
+        arguments = ["sh", "-c", command] if isinstance(command, str) else list(command)
+        query = query_of(node=str(node), command=arguments)
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        session = await self._session(f"/tasks/{segment(id)}/exec", query)
+        output = {_websocket.STDOUT: bytearray(), _websocket.STDERR: bytearray()}
+        try:
+            while True:
+                channel, data = await self._message(session, deadline)
+                if channel in output:
+                    output[channel] += data
+                elif channel == _websocket.STATUS:
+                    end = json.loads(data)
+                    if end.get("exit_code") is None:
+                        raise SessionBroken(end.get("error") or "the server did not report an exit code")
+                    out, err = output.values()
+                    return models.Executed(int(end["exit_code"]), bytes(out), bytes(err))
+        except (ConnectionFailed, SessionBroken, ValueError) as err:
+            broken = SessionBroken(f"the session broke off, and the command may still run: task {id}: {err}")
+            broken.task_id = id
+            raise broken from err
+        finally:
+            session.close()
+
+    async def _session(self, path: str, query: Query) -> Response:
+        """Opens a WebSocket. If the server is too busy, it tries again until the timeout of the client."""
+        began, attempt = time.monotonic(), 0
+        while True:
+            headers, accept = _websocket.handshake()
+            try:
+                response = await self.open("GET", path, query=query, headers=headers, reuse=False, upgrade=True)
+            except ApiError as err:
+                pause = _retry.pause_before_retry(err, attempt, self.reached)
+                if pause is None or time.monotonic() + pause - began > self.timeout:
+                    raise
+                attempt += 1
+                await sleep(_retry.jittered(pause))
+                continue
+            if (
+                response.header.get("sec-websocket-accept") != accept
+                or response.header.get("sec-websocket-protocol") != _websocket.PROTOCOL
+            ):
+                response.close()
+                raise WrongAnswer(f"the API server at {self.url} does not support the protocol {_websocket.PROTOCOL}")
+            return response
+
+    async def _message(self, session: Response, deadline: float) -> Tuple[int, bytes]:
+        """Returns the channel and the content of the next message, and answers pings."""
+        message = b""
+        while True:
+            limit = min(_websocket.SILENCE, deadline - time.monotonic())
+            if limit <= 0:
+                raise SessionBroken("the time is over")
+            first, size = await session.exactly(2, limit)
+            if size in (126, 127):
+                size = int.from_bytes(await session.exactly(2 if size == 126 else 8, limit), "big")
+            if len(message) + size > _websocket.LIMIT:
+                raise SessionBroken(f"the server sent a message of {size} bytes")
+            data = await session.exactly(size, limit)
+            opcode = first & _websocket.OPCODE
+            if opcode == _websocket.CLOSE:
+                raise SessionBroken(data[2:].decode("utf-8", "replace") or "the server closed the session")
+            if opcode == _websocket.PING:
+                await session.write(_websocket.frame(_websocket.PONG, data))
+            elif opcode != _websocket.PONG:
+                message += data
+                if first & _websocket.FINAL and message:
+                    return message[0], message[1:]
 
     # Volumes
 
