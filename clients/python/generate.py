@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Generates the blocking modules of k8s_cli from the modules for asyncio in k8s_cli/aio, and the table of docs/python.md.
+"""Generates the blocking modules of k8s_cli from the modules for asyncio in k8s_cli/aio, and the table of
+docs/python.md.
 
 Both kinds of modules have the same code. k8s_cli/_io.py and k8s_cli/aio/_io.py, which perform the input and output, are
 written by hand. With --check, the program fails if a generated file is out of date.
@@ -29,11 +30,16 @@ RULES = [
 ]
 
 
+def sorted_names(names: str) -> str:
+    """Returns names that are separated by commas, each of them once."""
+    return ", ".join(sorted(set(names.split(", "))))
+
+
 def blocking(name: str, text: str) -> str:
     """Returns the blocking form of a module."""
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
-    text = re.sub(r"^(from typing import )(\w.*)$", lambda m: m[1] + ", ".join(sorted(set(m[2].split(", ")))), text, flags=re.MULTILINE)
+    text = re.sub(r"^from typing import (\w.*)$", lambda m: f"from typing import {sorted_names(m[1])}", text, flags=re.MULTILINE)
     return NOTICE.format(name) + text
 
 

@@ -55,7 +55,8 @@ def metadata(version: str) -> bytes:
         "Description-Content-Type": "text/markdown",
     }
     text = "".join(f"{name}: {value}\n" for name, value in head.items())
-    for extra, needs in re.findall(r'^(\w+) = \["(PyYAML[^"]*)"\]$', (HERE / "pyproject.toml").read_text("utf-8"), re.MULTILINE):
+    extras = re.findall(r'^(\w+) = \["(PyYAML[^"]*)"\]$', (HERE / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    for extra, needs in extras:
         text += f'Provides-Extra: {extra}\nRequires-Dist: {needs}; extra == "{extra}"\n'
     return (text + "\n" + (HERE / "README.md").read_text("utf-8")).encode()
 

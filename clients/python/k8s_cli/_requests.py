@@ -113,8 +113,9 @@ class Requests:
         """Sends a request and returns the response, if its status is 2xx.
 
         The client sends a safe request again if the connection breaks, or if the server asks for a retry, until its
-        timeout ends; and also while the server cannot be reached, if the server has answered before. A request is safe if it only reads, or if it has a key (Idempotency-Key). safe tells that another
-        request is idempotent. The client follows no redirects; redirect accepts a redirect as the response.
+        timeout ends; and also while the server cannot be reached, if the server has answered before. A request is safe
+        if it only reads, or if it has a key (Idempotency-Key). safe tells that another request is idempotent. The
+        client follows no redirects; redirect accepts a redirect as the response.
         """
         repeatable = (method in ("GET", "HEAD") or bool(key)) if safe is None else safe
         deadline = time.monotonic() + self.timeout

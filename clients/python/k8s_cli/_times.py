@@ -41,7 +41,8 @@ def age(since: Since) -> float:
         try:
             since = parse_time(since)
         except ValueError:
-            raise ArgumentInvalid(f"since: {since!r} is neither an age, for example 90s or 3h, nor a time in RFC 3339", "since") from None
+            said = f"since: {since!r} is neither an age, for example 90s or 3h, nor a time in RFC 3339"
+            raise ArgumentInvalid(said, "since") from None
     if isinstance(since, datetime):
         return max(time.time() - since.timestamp(), 0.001)
     return _seconds(since)

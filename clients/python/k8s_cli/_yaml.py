@@ -1,8 +1,8 @@
 """Task files in YAML, with PyYAML, by the rules of the server.
 
-To the server, the scalars of a task file are texts: a number or a bool in JSON is the same as its text. Therefore the types
-that YAML 1.1 gives to scalars, such as yes, 012 and 1.10, do not count. A scalar becomes a number or a bool only if JSON
-writes it with the same text.
+To the server, the scalars of a task file are texts: a number or a bool in JSON is the same as its text. Therefore the
+types that YAML 1.1 gives to scalars, such as yes, 012 and 1.10, do not count. A scalar becomes a number or a bool only
+if JSON writes it with the same text.
 """
 
 import importlib

@@ -53,11 +53,11 @@ class Client(Operations):
         """Submits a task, and uploads the local files that the task names.
 
         task is a Task, a dict of its fields, or its command. The keywords are the fields of a task without task, and of
-        a command, as for Task. The task starts after the tasks in after have completed and the tasks in after_any have ended. When
-        submit returns, the server has stored the task. A repeated submission with the same key has no effect and
-        returns the same job. With max_parallel, the task waits while so many tasks of its group are active. With
-        fail_fast, a failure of the task stops the other tasks of its group. The server sends the phase changes of the
-        task to the URL notify, in place of the event_callback of the task.
+        a command, as for Task. The task starts after the tasks in after have completed and the tasks in after_any have
+        ended. When submit returns, the server has stored the task. A repeated submission with the same key has no
+        effect and returns the same job. With max_parallel, the task waits while so many tasks of its group are active.
+        With fail_fast, a failure of the task stops the other tasks of its group. The server sends the phase changes of
+        the task to the URL notify, in place of the event_callback of the task.
         """
         query = query_of(group=group, after=names(after), after_any=names(after_any))
         query += query_of(max_parallel=max_parallel or None, fail_fast=fail_fast, notify=notify)
@@ -97,9 +97,9 @@ class Client(Operations):
         points is a grid (`{"LR": [0.1, 0.01], "EPOCHS": [3, 10]}`, one point for each combination), or an iterable. If
         task is a function, the function returns the task of a point. Otherwise, points are dicts of environment
         variables. SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks. At most
-        max_parallel tasks are active at once; 0 means no limit. With fail_fast, the first failure stops the other tasks.
-        With atomic, the server accepts all tasks or none. A repeated map with the same key and points has no effect and
-        returns the same jobs. The server sends the phase changes of the tasks to the URL notify.
+        max_parallel tasks are active at once; 0 means no limit. With fail_fast, the first failure stops the other
+        tasks. With atomic, the server accepts all tasks or none. A repeated map with the same key and points has no
+        effect and returns the same jobs. The server sends the phase changes of the tasks to the URL notify.
         """
         chosen: List[Any] = list(grid(points)) if isinstance(points, Mapping) else list(points)
         if not chosen:
@@ -135,8 +135,9 @@ class Client(Operations):
     ) -> Union[Job, Sweep]:
         """Submits a task file as the CLI does. Several documents are a pipeline or a job group; the result is a Sweep.
 
-        envs and secrets are added to those of each task, and the keywords of Task replace fields of each task. Local paths
-        are relative to the current directory. Without PyYAML, the file has one document, and nothing is added or replaced.
+        envs and secrets are added to those of each task, and the keywords of Task replace fields of each task. Local
+        paths are relative to the current directory. Without PyYAML, the file has one document, and nothing is added or
+        replaced.
         """
         text = read(path)
         file = taskfile(text)
@@ -182,9 +183,9 @@ class Client(Operations):
     ) -> Sweep:
         """Submits tasks that start together or not at all, as one group. Each task needs a name of its own.
 
-        The tasks reach each other as {task}-{rank}.{name}. When the tasks in primary have completed, the server ends the
-        others after termination_delay, which may be a dict of default and names of tasks; without primary, all tasks are
-        primary. A repeated job group with the same key has no effect.
+        The tasks reach each other as {task}-{rank}.{name}. When the tasks in primary have completed, the server ends
+        the others after termination_delay, which may be a dict of default and names of tasks; without primary, all
+        tasks are primary. A repeated job group with the same key has no effect.
         """
         made, first = [Task.of(t) for t in tasks], set(primary)
         unknown = first - {t.name for t in made}
@@ -193,7 +194,8 @@ class Client(Operations):
         delays = {"default": termination_delay} if isinstance(termination_delay, str) else termination_delay
         wrong = set(delays) - {"default"} - ({t.name for t in made} - first if first else set())
         if wrong:
-            raise TaskUnusable(f"termination_delay: {sorted(wrong)[0]!r} is no auxiliary task of the job group", "termination_delay")
+            said = f"termination_delay: {sorted(wrong)[0]!r} is no auxiliary task of the job group"
+            raise TaskUnusable(said, "termination_delay")
         items: List[Item] = []
         for i, t in enumerate(made):
             auxiliary = bool(first) and t.name not in first
@@ -217,25 +219,30 @@ class Client(Operations):
     ) -> Job:
         """Submits a task again with its original settings, and returns the new job, which has a new id.
 
-        envs and secrets are added to those of the task, and the keywords of Task replace fields. group replaces the group
-        of the task. The server returns no values of secrets, so the caller passes them all. The error is TaskUnusable
-        if a secret is missing, or if the server no longer has the files of the task.
+        envs and secrets are added to those of the task, and the keywords of Task replace fields. group replaces the
+        group of the task. The server returns no values of secrets, so the caller passes them all. The error is
+        TaskUnusable if a secret is missing, or if the server no longer has the files of the task.
         """
         task = Task.from_dict(self.spec(id)).with_envs(envs or {}).with_secrets(secrets or {}).with_fields(**fields)
-        missing = [name for name, value in (task.fields.get("secrets") or {}).items() if value == REDACTED]
+        missing = sorted(name for name, value in (task.fields.get("secrets") or {}).items() if value == REDACTED)
         if missing:
-            raise TaskUnusable(f"the server does not return the secrets of task {id}; pass secrets= with {', '.join(sorted(missing))}")
+            said = f"the server does not return the secrets of task {id}; pass secrets= with {', '.join(missing)}"
+            raise TaskUnusable(said, "secrets")
         for sha256 in sorted(set((task.fields.get("uploads") or {}).values())):
             if not self.has_upload(sha256):
-                raise TaskUnusable(f"the files of task {id} have expired; submit the task again from the directory with its files")
+                said = f"the files of task {id} have expired; submit the task again from the directory with its files"
+                raise TaskUnusable(said, "uploads")
         if group is None:
             group = (self.status(id)).metadata.group
         return self.submit(task, group=group, key=key, notify=notify)
 
     def preview(self, task: TaskLike = None, **fields: Any) -> models.Preview:
-        """Returns the Kubernetes objects that the server would create for a task. preview submits nothing."""
-        made = Task.of(task, fields)
-        body, kind = body_of(made.yaml if made.yaml is not None else made.json())
+        """Returns the Kubernetes objects that the server would create for a task. preview submits and uploads nothing."""
+        packer = Packer(0)
+        try:
+            body, kind = body_of(self._content(Task.of(task, fields), packer))
+        finally:
+            packer.close()
         answer = self.request("POST", "/tasks/preview", body=body, content_type=kind, safe=True)
         return models.decode(models.Preview, answer.json())
 
@@ -270,12 +277,13 @@ class Client(Operations):
 
         limit is the largest number of tasks.
 
-        label and annotation are KEY=VALUE, or KEY for any value. since is an age (`3h`, seconds, or a timedelta), or a time
-        (in RFC 3339, or a datetime). sort is created, started, ended, name or status, with - in
-        front for descending.
+        label and annotation are KEY=VALUE, or KEY for any value. since is an age (`3h`, seconds, or a timedelta), or a
+        time (in RFC 3339, or a datetime). sort is created, started, ended, name or status, with - in front for
+        descending.
         """
         filters: Dict[str, Any] = dict(all_users=all_users, user=user, status=status, name=name, name_prefix=name_prefix)
-        filters.update(name_contains=name_contains, label=label, annotation=annotation, reason=reason, group=group, since=since, sort=sort)
+        filters.update(name_contains=name_contains, label=label, annotation=annotation, reason=reason)
+        filters.update(group=group, since=since, sort=sort)
         cursor, left = "", limit
         while left is None or left > 0:
             page = self.page(limit=page_size if left is None else min(page_size, left), cursor=cursor, **filters)

@@ -17,9 +17,10 @@ class EventStream:
     """An iterator of events. After a break of the connection, the stream resumes on any pod of the server.
 
     The stream contains every event that happens after its connection was opened. A blocking call that returns a stream
-    opens the connection; for asyncio, `with`, `open` and the first step of an iteration open it. The stream of one
-    object ends when the object is over, and the stream of a group when all tasks of the group are over. The error is EventsExpired if events were missed during an
-    interruption, and ConnectionFailed or Unavailable if the stream cannot reconnect.
+    opens the connection; for asyncio, `with`, `open` and the first step of an iteration open it. The stream of
+    one object ends when the object is over, and the stream of a group when all tasks of the group are over. The error
+    is EventsExpired if events were missed during an interruption, and ConnectionFailed or Unavailable if the stream
+    cannot reconnect.
     """
 
     def __init__(

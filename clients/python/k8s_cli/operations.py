@@ -92,7 +92,8 @@ class Operations(Requests):
                 if response.status != 206:
                     call(archive.restart)  # the response is the whole archive
                 elif not response.header.get("content-range", "").startswith(f"bytes {archive.size}-"):
-                    raise WrongAnswer(f"the API server at {self.url} was asked for bytes from {archive.size} on and sent others")
+                    said = f"the API server at {self.url} was asked for bytes from {archive.size} on and sent others"
+                    raise WrongAnswer(said)
                 etag = response.header.get("etag", "")
                 while True:
                     data = response.chunk(self.timeout)
@@ -147,14 +148,20 @@ class Operations(Requests):
         return self.fetch(models.Capacity, "/capacity")
 
     def usage(
-        self, *, since: Union[Since, date] = "", by: Union[str, Sequence[str]] = (), group: str = "", all_users: bool = False
+        self,
+        *,
+        since: Union[Since, date] = "",
+        by: Union[str, Sequence[str]] = (),
+        group: str = "",
+        all_users: bool = False,
     ) -> models.UsageReport:
         """Returns the resources that ended tasks have used.
 
-        since is the first day: an age such as 30d, a timedelta, seconds, or a date such as 2026-11-01. by names what the rows distinguish:
-        day, user and group.
+        since is the first day: an age such as 30d, a timedelta, seconds, or a date such as 2026-11-01. by names what
+        the rows distinguish: day, user and group.
         """
-        query = query_of(since=day(since), by=by if isinstance(by, str) else ",".join(by), group=group, all_users=all_users)
+        names = by if isinstance(by, str) else ",".join(by)
+        query = query_of(since=day(since), by=names, group=group, all_users=all_users)
         return self.fetch(models.UsageReport, "/usage", query)
 
     # Groups
@@ -192,9 +199,10 @@ class Operations(Requests):
         """Returns the lines of the log of a task, byte for byte and without delay, until the log ends.
 
         After a break of the connection, the iterator resumes the log on any pod of the server, without loss or repeats.
-        A connection that is silent for three times the pause between two pings of the server counts as broken.
-        The error is LogBroken if the log stays unavailable for longer than the timeout of the client, or if the server
-        cannot resume the log. since is an age (`3h`, seconds, or a timedelta), or a time. Lines of multi-node tasks begin with `node-RANK | `.
+        A connection that is silent for three times the pause between two pings of the server counts as broken. The
+        error is LogBroken if the log stays unavailable for longer than the timeout of the client, or if the server
+        cannot resume the log. since is an age (`3h`, seconds, or a timedelta), or a time. Lines of multi-node tasks
+        begin with `node-RANK | `.
         """
         reader = _streams.LogReader(timestamps)
         first = None if since is None else age(since)  # seconds
@@ -262,7 +270,8 @@ class Operations(Requests):
         )
 
     def events(self, *, all_users: bool = False, group: str = "", after: str = "") -> EventStream:
-        """Returns the stream of the events of the user, of a group, or of all users, from now on. The stream never ends.
+        """Returns the stream of the events of the user, of a group, or of all users, from now on. The stream never
+        ends.
 
         after is the id of an event: the stream then begins with the event after it. The stream resumes after a break of
         the connection, without loss or repeats.
@@ -297,8 +306,9 @@ class Operations(Requests):
     ) -> models.Executed:
         """Runs a command without input in the container of a node, and returns its exit code and its output.
 
-        A text is a command of sh; a list is a program with its arguments. The error is SessionBroken if the session ends
-        before the command, also after timeout seconds; the command may then go on. exec never runs a command twice.
+        A text is a command of sh; a list is a program with its arguments. The error is SessionBroken if the session
+        ends before the command, also after timeout seconds; the command may then go on. exec never runs a command
+        twice.
         """
         arguments = ["sh", "-c", command] if isinstance(command, str) else list(command)
         query = query_of(node=str(node), command=arguments)

@@ -265,7 +265,8 @@ def check(fields: Mapping[str, Any]) -> None:
         values = fields.get(section)
         for name, value in (values.items() if isinstance(values, Mapping) else ()):
             if value is None:
-                raise TaskUnusable(f"{section}.{name}: the task needs a value; add it with with_{section}({{{name!r}: ...}})", f"{section}.{name}")
+                field = f"{section}.{name}"
+                raise TaskUnusable(f"{field}: the task needs a value; add it with with_{section}({{{name!r}: ...}})", field)
 
 
 def _scalar(value: Any) -> Scalar:

@@ -828,6 +828,17 @@ class TestTaskFiles(WithStub):
         with self.assertRaisesRegex(errors.TaskUnusable, "envs.A: the task needs a value"):
             client.submit(Task.from_yaml("envs: {A: }\nrun: x\n"))
 
+    def test_a_preview_is_of_the_task_that_would_be_submitted(self) -> None:
+        stub = self.stub(answer({"max_bytes": 1 << 20}), answer({"status": "acceptable"}), answer({"status": "acceptable"}))
+        client, made = self.client(stub), Task.from_yaml("run: x\n")
+        with tempfile.TemporaryDirectory() as top:
+            client.preview(made.with_fields(workdir=top))
+        made.run = "y"
+        client.preview(made)
+        self.assertEqual([path for _, path, _, _ in stub.requests], ["/uploads", "/tasks/preview", "/tasks/preview"])
+        self.assertEqual(list(json.loads(stub.requests[1][3])["uploads"]), ["~/sky_workdir"])
+        self.assertEqual(json.loads(stub.requests[2][3]), {"run": "y"})
+
     def test_files_of_several_tasks(self) -> None:
         results = answer({"results": [{"task_id": "a"}, {"task_id": "b"}]})
         stub = self.stub(answer({"task_id": "t"}), results, results)

@@ -67,7 +67,7 @@ class Job:
         await self._client.stop(self.id)
 
     async def rerun(self, **overrides: Any) -> "Job":
-        """Submits the task again with its original settings, and returns the new job. The options are those of Client.rerun."""
+        """Submits the task again with its original settings, and returns the new job, as Client.rerun."""
         return await self._client.rerun(self.id, **overrides)
 
     async def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.TaskStatus:
@@ -118,8 +118,8 @@ class Job:
         """Returns the lines of the log with their newlines, as they arrive, until the task is over.
 
         The iterator resumes the log after a break of the connection, without loss or repeats. Without follow, it
-        returns only the present lines. since is an age (`3h`, seconds, or a timedelta), or a time. Lines of multi-node tasks begin with `node-RANK | `. Bytes
-        that are not UTF-8 are replaced; log_bytes returns the bytes.
+        returns only the present lines. since is an age (`3h`, seconds, or a timedelta), or a time. Lines of multi-node
+        tasks begin with `node-RANK | `. Bytes that are not UTF-8 are replaced; log_bytes returns the bytes.
         """
         lines = self.log_bytes(follow=follow, tail=tail, since=since, node=node, attempt=attempt, timestamps=timestamps)
         async for line in lines:
@@ -191,10 +191,16 @@ def described(status: models.TaskStatus) -> str:
     return status.status + (f" ({why})" if why else "")
 
 
-async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> AsyncIterator[Job]:
-    """Returns the jobs of one client in the order in which their tasks end, each with its final status in `last`.
+def counted(status: models.GroupStatus) -> str:
+    """Returns the numbers of tasks of a group in words."""
+    return ", ".join(f"{n} {s}" for s, n in sorted(status.by_status.items()) if n)
 
-    The error is WaitTimeout if a task is not over after timeout seconds.
+
+async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> AsyncIterator[Job]:
+    """Returns the jobs in the order in which their tasks end, each with its final status in `last`.
+
+    The jobs are those of one client, and their tasks belong to its user. The error is WaitTimeout if a task is not over
+    after timeout seconds.
     """
     left = {job.id: job for job in jobs}
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -288,14 +294,24 @@ class Group:
             except Gone:  # events were missed during an interruption
                 pass
             except WaitTimeout:
-                raise WaitTimeout(f"group {self.name} is not over after {timeout:g} s", group=status) from None
+                status = await self._present(status)
+                said = f"group {self.name} is not over after {timeout:g} s: {counted(status)}"
+                raise WaitTimeout(said, group=status) from None
             finally:
                 stream.close()
             status = await self.status()
         if check and status.status != "completed":
-            counts = ", ".join(f"{n} {s}" for s, n in sorted(status.by_status.items()) if n)
-            raise GroupFailed(f"group {self.name} is {status.status}: {counts}", status)
+            raise GroupFailed(f"group {self.name} is {status.status}: {counted(status)}", status)
         return status
+
+    async def _present(self, status: models.GroupStatus) -> models.GroupStatus:
+        """Returns the present state, or the given one if the server cannot be asked at once."""
+        try:
+            path = f"/groups/{segment(self.name)}"
+            self.last = await self._client.fetch(models.GroupStatus, path, retry=False, about=("group", self.name))
+        except Error:
+            return status
+        return self.last
 
     async def stop(self) -> int:
         """Stops the tasks of the group that are not over. Returns the number of tasks."""
@@ -335,8 +351,8 @@ class Group:
     async def download(self, directory: Directory, *, force: bool = False, wait: float = 0) -> Dict[str, List[str]]:
         """Downloads the stored outputs of the tasks, each to the directory below directory with the id of the task.
 
-        download returns the paths of the files by the id of the task. Tasks without outputs are left out. force and wait
-        are those of Client.download_outputs, for each task.
+        download returns the paths of the files by the id of the task. Tasks without outputs are left out. force and
+        wait are those of Client.download_outputs, for each task.
         """
         files: Dict[str, List[str]] = {}
         async for job in self.jobs():
