@@ -6,7 +6,6 @@ if JSON writes it with the same text.
 """
 
 import importlib
-import importlib.util
 import math
 import re
 from typing import Any, Dict, List, Type, Union
@@ -22,9 +21,18 @@ class Unreadable(TaskUnusable):
     """Only the server can read the text."""
 
 
+def _pyyaml() -> Any:
+    """Returns the module of PyYAML, or None. A directory yaml in the path is a module too."""
+    try:
+        module = importlib.import_module("yaml")
+    except ImportError:
+        return None
+    return module if hasattr(module, "SafeLoader") else None
+
+
 def installed() -> bool:
     """Reports whether PyYAML is installed."""
-    return importlib.util.find_spec("yaml") is not None
+    return _pyyaml() is not None
 
 
 def has_several(text: str) -> bool:
@@ -50,11 +58,13 @@ def documents(text: str) -> List[Dict[str, Any]]:
     """Returns the documents of a task file that are not empty."""
     if not installed():
         raise Unreadable(f"reading YAML needs PyYAML: {EXTRA}; or give the fields as keywords or as a dict")
-    yaml: Any = importlib.import_module("yaml")
+    yaml = _pyyaml()
     try:
         found = [d for d in yaml.load_all(text.lstrip("\ufeff"), _loader(yaml)) if d is not None]
     except yaml.YAMLError as err:
-        raise Unreadable(f"the task file is not valid YAML: {' '.join(str(err).split())}") from None
+        mark = getattr(err, "problem_mark", None)
+        line = f" (line {mark.line + 1})" if mark else ""
+        raise Unreadable(f"the task file is not valid YAML: {getattr(err, 'problem', None) or err}{line}") from None
     for each in found:
         if not isinstance(each, dict):
             raise Unreadable("a task must be a mapping of fields, and not a single value or a list")

@@ -90,6 +90,10 @@ class Task:
             self._fields = _yaml.one(self.yaml or "")
         return self._fields
 
+    @fields.setter
+    def fields(self, fields: Dict[str, Any]) -> None:
+        self._fields = fields
+
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Task":
         """Returns the task with the fields of a task file."""
