@@ -394,10 +394,11 @@ class Outputs:
                 begin = int(asked[0][6:-1]) if asked[0] and ranges and asked[1] == tag else 0
                 body = outer.archive[begin:]
                 self.send_response(206 if begin else 200)
-                self.send_header("ETag", tag)
                 self.send_header("Content-Length", str(len(body)))
                 if begin:
                     self.send_header("Content-Range", f"bytes {begin}-{len(outer.archive) - 1}/{len(outer.archive)}")
+                else:
+                    self.send_header("ETag", tag)
                 self.end_headers()
                 self.wfile.write(body[: cuts.pop(0)] if cuts else body)
 

@@ -88,12 +88,12 @@ class Operations(Requests):
             response: Optional[Response] = None
             try:
                 response = await self.open("GET", path, headers=headers, timeout=self.timeout)
-                if response.status != 206:
-                    await call(archive.restart)  # the response is the whole archive
+                if response.status != 206:  # the response is the whole archive
+                    await call(archive.restart)
+                    etag = response.header.get("etag", "")
                 elif not response.header.get("content-range", "").startswith(f"bytes {archive.size}-"):
                     said = f"the API server at {self.url} was asked for bytes from {archive.size} on and sent others"
                     raise WrongAnswer(said)
-                etag = response.header.get("etag", "")
                 while True:
                     data = await response.chunk(self.timeout)
                     if not data:
