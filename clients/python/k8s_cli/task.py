@@ -188,7 +188,8 @@ class Task:
             return NotImplemented
         if self._fields is None and other._fields is None and self.yaml == other.yaml:
             return True
-        return self.parsed() == other.parsed() is not None
+        fields = self.parsed()
+        return fields is not None and fields == other.parsed()
 
     def __repr__(self) -> str:
         if self.yaml is not None:

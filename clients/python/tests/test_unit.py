@@ -431,10 +431,11 @@ class TestDownloads(unittest.TestCase):
 
     def test_a_download_resumes_after_breaks(self) -> None:
         for flavour in ("blocking", "asyncio"):
-            server = Outputs({"f": b"text"}, [0, 30, 20])
-            self.assertEqual(self.download(server, flavour), ["text"])
+            server = Outputs({"f": b"text"}, [0, 30, 20] + 8 * [0])
+            with mock.patch.multiple(_retry, FIRST_PAUSE=0.001, MAX_PAUSE=0.01):
+                self.assertEqual(self.download(server, flavour), ["text"])
             tag = '"' + hashlib.sha256(server.archive).hexdigest() + '"'
-            self.assertEqual(server.asked, [(None, None), (None, None), ("bytes=30-", tag), ("bytes=50-", tag)])
+            self.assertEqual(server.asked, [(None, None), (None, None), ("bytes=30-", tag), *9 * [("bytes=50-", tag)]])
 
     def test_a_server_without_ranges_sends_the_whole_archive_again(self) -> None:
         server = Outputs({"f": b"text"}, [30, 20], ranges=False)

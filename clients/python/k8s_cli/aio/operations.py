@@ -106,6 +106,8 @@ class Operations(Requests):
                 if err.status == 416 and archive.size:  # the connection broke after the last byte
                     await call(archive.restart)
                     continue
+                if pause is None and furthest and is_unavailable(err):
+                    pause = _retry.resume_pause(attempt)
                 if pause is None or time.monotonic() + pause - advanced > self.timeout:
                     raise
                 attempt += 1
