@@ -1,6 +1,7 @@
 """Tasks to submit."""
 
 import codecs
+import json
 import os
 import re
 import shutil
@@ -330,19 +331,21 @@ class Packer:
         """Returns the fields of a task with uploads in place of local files and directories."""
         fields = dict(fields)
         uploads: Dict[str, str] = dict(fields.get("uploads") or {})
-        workdir, git = fields.get("workdir"), fields.pop("git", None)
+        workdir, git, envs = fields.get("workdir"), fields.pop("git", None), fields.get("envs") or {}
         if isinstance(workdir, Mapping):
             git = workdir
         if git:
-            uploads[_pack.WORKDIR] = self._repository(str(git.get("url") or ""), str(git.get("ref") or ""))
+            url, ref = (expanded(str(git.get(name) or ""), envs) for name in ("url", "ref"))
+            uploads[_pack.WORKDIR] = self._repository(url, ref)
             fields["workdir"] = _pack.WORKDIR
-        elif isinstance(workdir, str) and _pack.WORKDIR not in uploads and _pack.is_local(workdir):
-            uploads[_pack.WORKDIR] = self._path("workdir", workdir)
+        elif isinstance(workdir, str) and _pack.WORKDIR not in uploads and _pack.is_local(expanded(workdir, envs)):
+            uploads[_pack.WORKDIR] = self._path("workdir", expanded(workdir, envs))
             fields["workdir"] = _pack.WORKDIR
         for target, source in sorted((fields.pop("file_mounts", None) or {}).items()):
             field = f"file_mounts.{target}"
             if not isinstance(source, str) or "://" in source:
                 raise TaskUnusable(f"{field}: {source!r} is not a local file or directory; buckets are not supported")
+            source = expanded(source, envs)
             place = _pack.target_of(target, source)
             if place in uploads:
                 raise TaskUnusable(f"{field}: another entry also writes to {place}")
@@ -395,4 +398,19 @@ def has_files(fields: Mapping[str, Any]) -> bool:
     workdir = fields.get("workdir")
     if fields.get("file_mounts") or fields.get("git") or isinstance(workdir, Mapping):
         return True
-    return isinstance(workdir, str) and _pack.WORKDIR not in (fields.get("uploads") or {}) and _pack.is_local(workdir)
+    if not isinstance(workdir, str) or _pack.WORKDIR in (fields.get("uploads") or {}):
+        return False
+    return _pack.is_local(expanded(workdir, fields.get("envs") or {}))
+
+
+def expanded(path: str, envs: Mapping[str, Any]) -> str:
+    """Returns a local path with the values of variables in place of $NAME and ${NAME}. Unknown variables stay."""
+
+    def value(match: "re.Match[str]") -> str:
+        name = match[1] or match[2]
+        found = envs.get(name)
+        if found is None:
+            return match[0]
+        return json.dumps(found) if isinstance(found, (bool, int, float)) else str(found)
+
+    return re.sub(r"\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))", value, path)

@@ -1386,6 +1386,20 @@ class TestTasks(unittest.TestCase):
             with self.assertRaisesRegex(errors.TaskUnusable, "has no branch, tag or commit 'nope'"):
                 k8s_cli.task.Packer(0).pack({"git": {"url": top, "ref": "nope"}})
 
+    def test_variables_in_local_paths(self) -> None:
+        with tempfile.TemporaryDirectory() as top:
+            os.mkdir(os.path.join(top, "shard1"))
+            fields = {"workdir": top + "/shard$N", "file_mounts": {"/x/$N": top + "/${DIR}1"}, "envs": {"N": 1, "DIR": "shard"}}
+            packer = task.Packer(0)
+            packed = packer.pack(fields)
+            self.assertEqual((task.has_files(fields), sorted(packed["uploads"]), len(packer.archives)), (True, ["/x/$N", "~/sky_workdir"], 1))
+            packer.close()
+            self.assertEqual(task.expanded("$A/${B}/${C/$$N", {"A": True, "N": None}), "true/${B}/${C/$$N")
+            with self.assertRaisesRegex(errors.TaskUnusable, "no directory 'shard2'"):
+                task.Packer(0).pack({"workdir": "shard$N", "envs": {"N": 2}})
+            image = {"workdir": "/data/$N", "envs": {"N": 2}}
+            self.assertEqual(task.Packer(0).pack(image), image)  # the server replaces the variable
+
     def test_targets(self) -> None:
         for target, want in {"/a/../b": "/b", "x": "~/sky_workdir/x", "~/y/": "~/y", "//z": "/z"}.items():
             self.assertEqual(_pack.target_of(target, "/nowhere"), want)
