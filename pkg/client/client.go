@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s-cli/pkg/task"
@@ -38,6 +39,7 @@ type Client struct {
 	token   func(context.Context) (string, error) // nil: the client sends the user name without a proof
 	plain   bool                                  // the client may send the token over plain HTTP
 	random  func() float64                        // returns a number in [0, 1), for jitter
+	reached atomic.Bool                           // the server has answered this client once
 }
 
 // New returns a client of the server at url. The prefix http:// may be missing. New opens
@@ -104,7 +106,7 @@ type request struct {
 	query  url.Values
 	body   any          // sent as JSON; nil for none
 	key    string       // Idempotency-Key; empty for none
-	same   bool         // the request is idempotent
+	same   bool         // the request is idempotent without a key
 	accept string       // media type of the response; empty for any
 	last   string       // Last-Event-ID; empty for none
 	resume string       // position at which to resume a log; empty for requests other than logs
@@ -119,14 +121,14 @@ type request struct {
 func newKey() string { return rand.Text() }
 
 // do sends r and decodes the response into answer. do sends a request that is safe to
-// repeat again if the connection breaks or if the server asks for a retry, until the
-// client's timeout.
+// repeat again if the connection breaks or if the server asks for a retry, and a read also
+// while a server that has answered before restarts, until the client's timeout.
 func (c *Client) do(ctx context.Context, r request, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		err := c.once(ctx, r, answer)
-		wait, again := r.repeats(err, attempt)
+		wait, again := c.repeats(r, err, attempt)
 		wait = c.jittered(wait)
 		if deadline, _ := ctx.Deadline(); !again || time.Until(deadline) < wait {
 			return err
@@ -177,6 +179,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
+	c.reached.Store(true)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		defer response.Body.Close()
 		return nil, c.refusal(response)

@@ -121,6 +121,7 @@ var operations = []operation{
 		request: "POST /tasks/stop?group=g ",
 		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks"}`,
 		want:    task.NewStopAllResponse(5, false),
+		keyed:   true,
 	},
 	{
 		name:    "task",
@@ -136,8 +137,8 @@ var operations = []operation{
 		name:    "an id is escaped",
 		call:    func(ctx context.Context, c *Client) (any, error) { return c.Task(ctx, "a b?c%2f#é") },
 		request: "GET /tasks/a%20b%3Fc%252f%23%C3%A9 ",
-		answer:  `{}`,
-		want:    task.Status{},
+		answer:  `{"task_id": "a b?c%2f#é"}`,
+		want:    task.Status{ID: "a b?c%2f#é"},
 	},
 	{
 		name:    "tasks",
@@ -159,6 +160,7 @@ var operations = []operation{
 		request: "POST /tasks/abc12345/stop ",
 		answer:  `{"task_id": "abc12345", "status": "stopped", "message": "done"}`,
 		want:    task.StopResponse{ID: "abc12345", Status: "stopped", Message: "done"},
+		keyed:   true,
 	},
 	{
 		name:    "stop all",
@@ -166,6 +168,7 @@ var operations = []operation{
 		request: "POST /tasks/stop ",
 		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks"}`,
 		want:    task.NewStopAllResponse(5, false),
+		keyed:   true,
 	},
 	{
 		name:    "stop all of all users",
@@ -173,6 +176,7 @@ var operations = []operation{
 		request: "POST /tasks/stop?all_users=true ",
 		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks for all users"}`,
 		want:    task.NewStopAllResponse(5, true),
+		keyed:   true,
 	},
 	{
 		name: "create a volume",
@@ -204,6 +208,7 @@ var operations = []operation{
 		request: "DELETE /volumes/0a1b2c3d ",
 		answer:  `{"volume_id": "0a1b2c3d", "status": "deleted", "message": "done"}`,
 		want:    task.Deleted{ID: "0a1b2c3d", Status: "deleted", Message: "done"},
+		keyed:   true,
 	},
 }
 
@@ -289,6 +294,36 @@ func TestNoID(t *testing.T) {
 			if err := call(); !errors.Is(err, task.ErrNotFound) {
 				t.Errorf("%s(%q) = %v, want not found", name, id, err)
 			}
+		}
+	}
+}
+
+// TestWrongAnswers checks that an answer about another object is an error.
+func TestWrongAnswers(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			_, _ = io.WriteString(w, "id: 2.1\ndata: {\"kind\": \"task\", \"task_id\": \"other\"}\n\n")
+			return
+		}
+		_, _ = io.WriteString(w, `{"task_id": "other", "volume_id": "other", "group": "other"}`)
+	})
+	for name, call := range map[string]func() error{
+		"Task":         func() error { return second(c.Task(t.Context(), "abc")) },
+		"Stop":         func() error { return second(c.Stop(t.Context(), "abc")) },
+		"Group":        func() error { return second(c.Group(t.Context(), "abc")) },
+		"Volume":       func() error { return second(c.Volume(t.Context(), "abc")) },
+		"DeleteVolume": func() error { return second(c.DeleteVolume(t.Context(), "abc")) },
+		"Subscribe": func() error {
+			stream, err := c.Subscribe(t.Context(), EventSource{Key: task.Key{Kind: task.KindTask, ID: "abc"}})
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			return second(stream.Next())
+		},
+	} {
+		if err := call(); !errors.Is(err, ErrWrongAnswer) || !strings.Contains(err.Error(), `"abc" and answered about "other"`) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

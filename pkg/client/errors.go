@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,6 +62,18 @@ func kindOf(code int) error {
 		return task.ErrUnavailable
 	}
 	return nil
+}
+
+// ErrWrongAnswer is the kind of error of an answer that is about another object than the request.
+var ErrWrongAnswer = errors.New("wrong answer")
+
+// checkAnswer returns an error if an answer is about another object than the request. kind is the
+// kind of the object.
+func (c *Client) checkAnswer(kind, asked, got string) error {
+	if got == asked {
+		return nil
+	}
+	return fmt.Errorf("%w: the API server at %s was asked about the %s %q and answered about %q; check the proxies before the server", ErrWrongAnswer, c.url, kind, asked, got)
 }
 
 // maxDetail is larger than any message of the server and bounds the error page of a proxy.

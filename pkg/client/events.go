@@ -87,10 +87,14 @@ func (c *Client) Subscribe(ctx context.Context, s EventSource) (*EventStream, er
 	if err != nil {
 		return nil, err
 	}
-	e := &EventStream{client: c, ctx: ctx, one: s.Key != task.Key{}, request: request{
+	e := &EventStream{client: c, ctx: ctx, of: s.Key, request: request{
 		method: http.MethodGet, path: path, query: s.query(), accept: "text/event-stream", last: s.After, stream: true,
 	}}
-	return e, e.connect()
+	err = e.connect()
+	if _, again := c.repeats(e.request, err, 0); again {
+		err = e.resume()
+	}
+	return e, err
 }
 
 // An EventStream resumes after a broken connection, on any pod of the server. An
@@ -99,8 +103,8 @@ type EventStream struct {
 	client  *Client
 	ctx     context.Context //nolint:containedctx // of the request, as that of an http.Response
 	request request
-	one     bool // the stream is of one object
-	over    bool // the object of the stream is over
+	of      task.Key // object of the stream; zero for a stream of several objects
+	over    bool     // the object of the stream is over
 
 	body  io.Closer // nil while the stream has no connection
 	lines *bufio.Scanner
@@ -126,7 +130,12 @@ func (e *EventStream) Next() (task.Event, error) {
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
 			return event, fmt.Errorf("an event of %s is not as documented: %w", e.client.url, err)
 		}
-		e.over = e.one && event.Over()
+		if one := (e.of != task.Key{}); one {
+			if err := e.client.checkAnswer(string(e.of.Kind), e.of.ID, event.Key().ID); err != nil {
+				return event, err
+			}
+			e.over = event.Over()
+		}
 		return event, nil
 	}
 	return task.Event{}, io.EOF

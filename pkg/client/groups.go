@@ -31,6 +31,9 @@ func (c *Client) Group(ctx context.Context, name string) (group.Group, error) {
 		return answer, err
 	}
 	err := c.do(ctx, request{method: http.MethodGet, path: "/groups/" + url.PathEscape(name)}, &answer)
+	if err == nil {
+		err = c.checkAnswer("group", name, answer.Name)
+	}
 	return answer, err
 }
 
@@ -63,13 +66,13 @@ func (c *Client) Groups(ctx context.Context, q GroupQuery) (p Page[group.Group],
 }
 
 // StopGroup stops every task of a group of the user that is not over. If the user has no such
-// group, StopGroup stops nothing.
+// group, StopGroup stops nothing. A repeated request returns the first count.
 func (c *Client) StopGroup(ctx context.Context, name string) (task.StopAllResponse, error) {
 	var answer task.StopAllResponse
 	if err := checkGroup(name); err != nil {
 		return answer, err
 	}
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: groupQuery(name), same: true}, &answer)
+	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: groupQuery(name), key: newKey()}, &answer)
 	return answer, err
 }
 

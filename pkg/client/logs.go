@@ -52,10 +52,7 @@ func (o LogOptions) query() url.Values {
 	return q
 }
 
-const (
-	steady   = 5 * time.Second // a connection that lasted longer resets the count of failed attempts, even without a line
-	maxPause = 2 * time.Second // longest pause between two attempts to resume
-)
+const steady = 5 * time.Second // a connection that lasted longer resets the count of failed attempts, even without a line
 
 // Logs copies the log of one task to w, byte for byte and without delay, until the log
 // ends, w fails or ctx is done. Waiting for a line has no timeout.
@@ -79,7 +76,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		wait, again := r.repeats(err, attempt)
+		wait, again := c.repeats(r, err, attempt)
 		if l.began {
 			wait, again = min(firstPause<<min(attempt, 10), maxPause), l.resumes(err)
 		}

@@ -32,7 +32,7 @@ func (c *Client) Outputs(ctx context.Context, id string, node int) (Outputs, err
 		if err == nil {
 			return Outputs{response.Body, response.ContentLength, strings.Trim(response.Header.Get("ETag"), `"`)}, nil
 		}
-		wait, again := r.repeats(err, attempt)
+		wait, again := c.repeats(r, err, attempt)
 		if !again || attempt >= maxBreaks {
 			return Outputs{}, err
 		}

@@ -6,29 +6,36 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
 	firstPause = 100 * time.Millisecond // pause after the first broken connection; doubles with each attempt
 	busyPause  = time.Second            // pause before a batch is sent again because the server was too busy for some tasks
 	maxBreaks  = 5                      // broken connections in a row after which the client gives up
+	maxPause   = 2 * time.Second        // longest pause before a read is sent again to a server that restarts
 )
+
+// reads reports whether r only reads.
+func (r request) reads() bool { return r.method == http.MethodGet || r.method == http.MethodHead }
 
 // safe reports whether sending r twice has the same effect as sending r once: r only reads,
 // r has an idempotency key, or r is idempotent.
-func (r request) safe() bool {
-	return r.method == http.MethodGet || r.key != "" || r.same
-}
+func (r request) safe() bool { return r.reads() || r.key != "" || r.same }
 
-// repeats reports whether to send r again after err, and how long to wait before. A request
-// that never reached a server is not repeated.
-func (r request) repeats(err error, attempt int) (wait time.Duration, again bool) {
+// repeats reports whether to send r again after err, and how long to wait before. A read is
+// repeated while the server restarts. If the server has never answered this client, its URL may
+// be wrong: a request that reached no server is then not repeated.
+func (c *Client) repeats(r request, err error, attempt int) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
 	switch {
 	case !ok || !r.safe():
 		return 0, false
-	case e.Code == http.StatusServiceUnavailable || e.Code == http.StatusTooManyRequests:
-		return e.RetryAfter, e.RetryAfter > 0
+	case e.RetryAfter > 0 && (e.Code == http.StatusServiceUnavailable || e.Code == http.StatusTooManyRequests):
+		return e.RetryAfter, true
+	case r.reads() && c.reached.Load() && e.restarting():
+		return min(firstPause<<min(attempt, 10), maxPause), true
 	case e.Code == 0 && broke(e.cause) && attempt < maxBreaks:
 		return firstPause << attempt, true
 	}
@@ -40,6 +47,12 @@ func (r request) repeats(err error, attempt int) (wait time.Duration, again bool
 // asked for.
 func (c *Client) jittered(d time.Duration) time.Duration {
 	return d + time.Duration(c.random()*float64(d)/2)
+}
+
+// restarting reports whether e is an error of a server that restarts, or of a proxy before the
+// server.
+func (e *Error) restarting() bool {
+	return e.Code == 0 && (errors.Is(e.cause, syscall.ECONNREFUSED) || broke(e.cause)) || e.Reason == string(problem.Starting)
 }
 
 // broke reports whether err comes from a connection that broke after it was established.

@@ -3,10 +3,15 @@ package client
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
@@ -15,14 +20,16 @@ func TestWhatIsSafeToRepeatIsRepeated(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ask   func(context.Context, *Client) error
-		again bool
+		keyed bool
 	}{
-		{"a submission carries a key", func(ctx context.Context, c *Client) error { _, err := c.Submit(ctx, task.Spec{Run: "x"}); return err }, true},
-		{"a volume's creation carries a key", func(ctx context.Context, c *Client) error { _, err := c.CreateVolume(ctx, task.Volume{}); return err }, true},
-		{"a read", func(ctx context.Context, c *Client) error { _, err := c.Tasks(ctx, false); return err }, true},
-		{"a stop of one task", func(ctx context.Context, c *Client) error { _, err := c.Stop(ctx, "a"); return err }, true},
-		{"a stop of all counts differently the second time", func(ctx context.Context, c *Client) error { _, err := c.StopAll(ctx, false); return err }, false},
-		{"a deletion finds nothing the second time", func(ctx context.Context, c *Client) error { _, err := c.DeleteVolume(ctx, "a"); return err }, false},
+		{"a submission", func(ctx context.Context, c *Client) error { return second(c.Submit(ctx, task.Spec{Run: "x"})) }, true},
+		{"a volume's creation", func(ctx context.Context, c *Client) error { return second(c.CreateVolume(ctx, task.Volume{})) }, true},
+		{"a read", func(ctx context.Context, c *Client) error { return second(c.Tasks(ctx, false)) }, false},
+		{"a stop of one task", func(ctx context.Context, c *Client) error { return second(c.Stop(ctx, "a")) }, true},
+		{"a stop of all", func(ctx context.Context, c *Client) error { return second(c.StopAll(ctx, false)) }, true},
+		{"a stop of a group", func(ctx context.Context, c *Client) error { return second(c.StopGroup(ctx, "a")) }, true},
+		{"a deletion", func(ctx context.Context, c *Client) error { return second(c.DeleteVolume(ctx, "a")) }, true},
+		{"a forced deletion", func(ctx context.Context, c *Client) error { return second(c.ForceDeleteVolume(ctx, "a")) }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -33,28 +40,88 @@ func TestWhatIsSafeToRepeatIsRepeated(t *testing.T) {
 						w.WriteHeader(http.StatusServiceUnavailable)
 					},
 				} {
-					var asked atomic.Int32
-					var keys [2]string
+					var keys []string
 					c := inMemory(func(w http.ResponseWriter, r *http.Request) {
-						n := asked.Add(1)
-						keys[min(n, 2)-1] = r.Header.Get("Idempotency-Key")
-						if n == 1 {
+						if keys = append(keys, r.Header.Get("Idempotency-Key")); len(keys) == 1 {
 							first(w, r)
 							return
 						}
-						_, _ = w.Write([]byte("{}"))
+						_, _ = io.WriteString(w, `{"task_id": "a", "volume_id": "a"}`)
 					})
-					err := tt.ask(t.Context(), c)
-					if again := asked.Load() == 2 && err == nil; again != tt.again {
-						t.Errorf("%s: asked %d times, error %v", how, asked.Load(), err)
+					if err := tt.ask(t.Context(), c); err != nil || len(keys) != 2 {
+						t.Errorf("%s: asked %d times, error %v", how, len(keys), err)
 					}
-					if tt.again && keys[0] != keys[1] {
-						t.Errorf("%s: repeated under another key: %q", how, keys)
+					if slices.Contains(keys, "") == tt.keyed || len(slices.Compact(keys)) != 1 {
+						t.Errorf("%s: the keys are %q", how, keys)
 					}
 				}
 			})
 		})
 	}
+}
+
+// TestReadsWaitForARestart checks that a read waits until a server that has answered once answers
+// again, and that other requests, and a client that no server has answered, do not wait.
+func TestReadsWaitForARestart(t *testing.T) {
+	read := func(ctx context.Context, c *Client) error { return second(c.Task(ctx, "a")) }
+	for _, tt := range []struct {
+		name   string
+		first  bool // the server answers the first request
+		ask    func(context.Context, *Client) error
+		down   func() (*http.Response, error)
+		broken int // answers of down before the server answers again
+		want   bool
+	}{
+		{"connections are refused", true, read, refused, 9, true},
+		{"the server starts", true, read, starting, 9, true},
+		{"a proxy closes connections", true, read, func() (*http.Response, error) { return nil, io.EOF }, 9, true},
+		{"the server stays away", true, read, refused, 1000, false},
+		{"no server has answered", false, read, refused, 1, false},
+		{"a submission", true, func(ctx context.Context, c *Client) error { return second(c.Submit(ctx, task.Spec{Run: "x"})) }, refused, 1, false},
+		{"events", true, func(ctx context.Context, c *Client) error {
+			stream, err := c.Subscribe(ctx, EventSource{})
+			if err == nil {
+				stream.Close()
+			}
+			return err
+		}, refused, 9, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				down := 0
+				c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
+					return roundTrip(func(*http.Request) (*http.Response, error) {
+						if down--; down >= 0 {
+							return tt.down()
+						}
+						return answer(http.StatusOK, `{"task_id": "a"}`), nil
+					})
+				})
+				if tt.first {
+					if err := tt.ask(t.Context(), c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				down = tt.broken
+				began := time.Now()
+				err := tt.ask(t.Context(), c)
+				if (err == nil) != tt.want || time.Since(began) > c.timeout {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+				if !tt.want && tt.broken == 1 && time.Since(began) > 0 {
+					t.Errorf("the request failed only after %s", time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+func refused() (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+}
+
+func starting() (*http.Response, error) {
+	return answer(http.StatusServiceUnavailable, `{"detail": "the server is starting", "reason": "Starting"}`), nil
 }
 
 func TestAServerThatAsksForTooLongAWaitIsNotWaitedFor(t *testing.T) {

@@ -144,7 +144,7 @@ func (c *Client) upgrade(ctx context.Context, r request) (*websocket.Conn, error
 		if !ok || refused.Code == 0 { // the command may have begun
 			return ws, err
 		}
-		wait, again := r.repeats(err, attempt)
+		wait, again := c.repeats(r, err, attempt)
 		wait = c.jittered(wait)
 		if deadline, _ := ctx.Deadline(); !again || time.Until(deadline) < wait {
 			return nil, err

@@ -33,7 +33,9 @@ func (c *Client) Task(ctx context.Context, id string) (task.Status, error) {
 	if err != nil {
 		return answer, err
 	}
-	err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer)
+	if err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer); err == nil {
+		err = c.checkAnswer("task", id, answer.ID)
+	}
 	return answer, err
 }
 
@@ -56,21 +58,25 @@ func (c *Client) Tasks(ctx context.Context, allUsers bool) ([]task.Status, error
 	return answer.Tasks, err
 }
 
-// Stop stops one task. If the task is over, Stop changes nothing.
+// Stop stops one task. If the task is over, Stop changes nothing. A repeated request returns the
+// first response.
 func (c *Client) Stop(ctx context.Context, id string) (task.StopResponse, error) {
 	var answer task.StopResponse
 	path, err := path(task.KindTask, id, "stop")
 	if err != nil {
 		return answer, err
 	}
-	err = c.do(ctx, request{method: http.MethodPost, path: path, same: true}, &answer)
+	if err = c.do(ctx, request{method: http.MethodPost, path: path, key: newKey()}, &answer); err == nil {
+		err = c.checkAnswer("task", id, answer.ID)
+	}
 	return answer, err
 }
 
-// StopAll stops every task of the user, or of all users, that is not over.
+// StopAll stops every task of the user, or of all users, that is not over. A repeated request
+// returns the first count.
 func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StopAllResponse, error) {
 	var answer task.StopAllResponse
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: allUsersQuery(allUsers)}, &answer)
+	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: allUsersQuery(allUsers), key: newKey()}, &answer)
 	return answer, err
 }
 

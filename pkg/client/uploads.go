@@ -34,7 +34,7 @@ func (c *Client) Upload(ctx context.Context, sum string, size int64, open func()
 	r := request{method: http.MethodPut, path: uploadPath(sum), same: true, size: size}
 	for attempt := 0; ; attempt++ {
 		err := c.upload(ctx, r, open)
-		wait, again := r.repeats(err, attempt)
+		wait, again := c.repeats(r, err, attempt)
 		if !again || attempt >= maxBreaks {
 			return err
 		}

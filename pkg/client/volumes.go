@@ -23,7 +23,9 @@ func (c *Client) Volume(ctx context.Context, id string) (task.VolumeStatus, erro
 	if err != nil {
 		return answer, err
 	}
-	err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer)
+	if err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer); err == nil {
+		err = c.checkAnswer("volume", id, answer.ID)
+	}
 	return answer, err
 }
 
@@ -34,7 +36,7 @@ func (c *Client) Volumes(ctx context.Context, allUsers bool) ([]task.VolumeStatu
 	return answer.Volumes, err
 }
 
-// DeleteVolume deletes one volume and its content. The error is of kind task.ErrConflict if
+// DeleteVolume deletes one volume and its content. A repeated request returns the first response. The error is of kind task.ErrConflict if
 // tasks use the volume, and names the tasks.
 func (c *Client) DeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
 	return c.deleteVolume(ctx, id, nil)
@@ -52,6 +54,8 @@ func (c *Client) deleteVolume(ctx context.Context, id string, query url.Values) 
 	if err != nil {
 		return answer, err
 	}
-	err = c.do(ctx, request{method: http.MethodDelete, path: path, query: query}, &answer)
+	if err = c.do(ctx, request{method: http.MethodDelete, path: path, query: query, key: newKey()}, &answer); err == nil {
+		err = c.checkAnswer("volume", id, answer.ID)
+	}
 	return answer, err
 }
