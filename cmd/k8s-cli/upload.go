@@ -65,7 +65,7 @@ func (u *uploader) submitAll(ctx context.Context, jobs []job) ([]submitResult, e
 	if err != nil {
 		return nil, err
 	}
-	results, err := u.client.SubmitItems(ctx, all)
+	results, err := u.client.SubmitEach(ctx, all)
 	answers := make([]submitResult, len(results))
 	for i, r := range results {
 		switch {

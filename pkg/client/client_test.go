@@ -59,7 +59,7 @@ var operations = []operation{
 	{
 		name: "submit many",
 		call: func(ctx context.Context, c *Client) (any, error) {
-			return c.SubmitAll(ctx, []task.Spec{{Run: "a"}, {Run: "b"}})
+			return c.SubmitEach(ctx, []Item{{Spec: task.Spec{Run: "a"}}, {Spec: task.Spec{Run: "b"}}})
 		},
 		request: `POST /tasks/batch [{"run":"a"},{"run":"b"}]`,
 		answer:  `{"results": [{"task_id": "t1", "status": "submitted"}, {"code": 422, "detail": "no"}], "submitted": 1, "failed": 1}`,

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,6 +38,40 @@ func (e *Error) Unwrap() []error {
 		}
 	}
 	return all
+}
+
+// A RejectedError is the error of a batch of which the server rejected tasks. The server has stored
+// the other tasks.
+type RejectedError struct {
+	Items map[int]*Error // by index in the batch
+	Total int            // tasks in the batch
+}
+
+func (e *RejectedError) Error() string {
+	first := slices.Min(slices.Collect(maps.Keys(e.Items)))
+	return fmt.Sprintf("the server rejected %d of %d tasks; the task at index %d: %v", len(e.Items), e.Total, first, e.Items[first])
+}
+
+// Unwrap returns the errors of the rejected tasks, in the order of the batch.
+func (e *RejectedError) Unwrap() (all []error) {
+	for _, i := range slices.Sorted(maps.Keys(e.Items)) {
+		all = append(all, e.Items[i])
+	}
+	return all
+}
+
+// rejections returns a *RejectedError if results contain rejected tasks, or else nil.
+func rejections(results []task.BatchResult) error {
+	items := map[int]*Error{}
+	for i, r := range results {
+		if r.Code != 0 {
+			items[i] = &Error{Code: r.Code, Detail: r.Detail, Reason: r.Reason, Field: r.Field}
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return &RejectedError{items, len(results)}
 }
 
 // kindOf returns the kind of error for an HTTP status, or nil if the status is a fault of

@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"k8s-cli/pkg/task"
 )
 
@@ -67,6 +70,25 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v is of kind %v, want none", err, e.Unwrap())
 			}
 		})
+	}
+}
+
+func TestRejectedTasksAreAnError(t *testing.T) {
+	c := serve(t, answering(http.StatusOK, `{"results": [{"task_id": "t1"}, {"code": 422, "detail": "run: empty", "reason": "Invalid", "field": "run"}, {"code": 409, "detail": "key: used"}]}`))
+	results, err := c.SubmitAll(t.Context(), make([]task.Spec, 3))
+	rejected, ok := errors.AsType[*RejectedError](err)
+	if !ok || len(results) != 3 || results[0].ID != "t1" {
+		t.Fatalf("results %+v, error %v", results, err)
+	}
+	want := map[int]*Error{1: {Code: 422, Detail: "run: empty", Reason: "Invalid", Field: "run"}, 2: {Code: 409, Detail: "key: used"}}
+	if diff := cmp.Diff(want, rejected.Items, cmpopts.IgnoreUnexported(Error{})); diff != "" {
+		t.Errorf("rejected (-want +got):\n%s", diff)
+	}
+	if want := "the server rejected 2 of 3 tasks; the task at index 1: run: empty"; err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if !errors.Is(err, task.ErrInvalid) || !errors.Is(err, task.ErrConflict) || errors.Is(err, task.ErrNotFound) {
+		t.Errorf("the kinds of %v are wrong", err)
 	}
 }
 

@@ -87,8 +87,8 @@ const (
 
 // SubmitAll submits many tasks in batches. Each task has a result of its own, in the order
 // of all. SubmitAll retries the tasks for which the server was too busy until the client's
-// timeout; the idempotency key prevents duplicates. If SubmitAll returns an error, the
-// results cover only the batches before the error.
+// timeout; the idempotency key prevents duplicates. If the server rejected tasks, the error is a
+// *RejectedError. After another error, the results cover only the batches before the error.
 func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task.BatchResult, err error) {
 	items := make([]Item, len(all))
 	for i, t := range all {
@@ -110,6 +110,15 @@ type Item struct {
 
 // SubmitItems is SubmitAll for tasks that may belong to groups.
 func (c *Client) SubmitItems(ctx context.Context, all []Item) (results []task.BatchResult, err error) {
+	if results, err = c.SubmitEach(ctx, all); err == nil {
+		err = rejections(results)
+	}
+	return results, err
+}
+
+// SubmitEach is SubmitItems without an error for rejected tasks: a result whose Code is not 0
+// belongs to a rejected task.
+func (c *Client) SubmitEach(ctx context.Context, all []Item) (results []task.BatchResult, err error) {
 	for len(all) > 0 {
 		batch, size := make([]json.RawMessage, 0, min(len(all), batchTasks)), 0
 		for _, t := range all {
