@@ -214,6 +214,9 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	headers := map[string]string{
 		"X-User": user, "Authorization": proof, "Idempotency-Key": r.key, "Accept": r.accept, "Last-Event-ID": r.last, resumeHeader: r.resume,
 	}
+	if r.resume != "" {
+		headers[pingHeader] = "true"
+	}
 	for name, value := range headers {
 		if value != "" {
 			q.Header.Set(name, value)

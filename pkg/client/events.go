@@ -108,7 +108,6 @@ type EventStream struct {
 
 	body  io.Closer // nil while the stream has no connection
 	lines *bufio.Scanner
-	quiet *time.Timer
 }
 
 // Next waits for the next event. Next returns io.EOF after the last event of an object that
@@ -144,7 +143,6 @@ func (e *EventStream) Next() (task.Event, error) {
 // Close closes the stream.
 func (e *EventStream) Close() {
 	if e.body != nil {
-		e.quiet.Stop()
 		_ = e.body.Close()
 		e.body = nil
 	}
@@ -167,35 +165,17 @@ func (e *EventStream) resume() error {
 }
 
 func (e *EventStream) connect() error {
-	ctx, cancel := context.WithCancelCause(e.ctx)
-	quiet := time.AfterFunc(listenQuiet, func() { cancel(fmt.Errorf("nothing came for %s", listenQuiet)) })
-	response, err := e.client.send(ctx, e.request)
+	response, body, err := e.client.stream(e.ctx, e.request, listenQuiet)
 	if err != nil {
-		quiet.Stop()
-		cancel(nil)
 		return err
 	}
 	if response.StatusCode == http.StatusNoContent {
-		quiet.Stop()
-		cancel(nil)
-		_ = response.Body.Close()
+		_ = body.Close()
 		return io.EOF
 	}
-	e.body, e.quiet = canceled{response.Body, cancel}, quiet
-	e.lines = bufio.NewScanner(response.Body)
+	e.body, e.lines = body, bufio.NewScanner(body)
 	e.lines.Buffer(nil, maxEvent)
 	return nil
-}
-
-// A canceled body cancels its request on Close.
-type canceled struct {
-	io.Closer
-	cancel context.CancelCauseFunc
-}
-
-func (c canceled) Close() error {
-	c.cancel(nil)
-	return c.Closer.Close()
 }
 
 // read returns the data of the next event of the connection, by the rules of the HTML
@@ -203,7 +183,6 @@ func (c canceled) Close() error {
 func (e *EventStream) read() (data string, ok bool) {
 	id := ""
 	for e.lines.Scan() {
-		e.quiet.Reset(listenQuiet)
 		field, value, _ := strings.Cut(e.lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {

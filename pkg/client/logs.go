@@ -61,7 +61,8 @@ const steady = 5 * time.Second // a connection that lasted longer resets the cou
 // server asks for a pause. After a break in the response, Logs resumes the log on any pod
 // of the server, without loss or repeats. If the log stays unavailable for longer than the
 // client's timeout, or if the server cannot resume the log, the error is of kind
-// ErrBrokenLog.
+// ErrBrokenLog. A path that swallows data counts as broken after 45 seconds if the server
+// writes a sign of life every 15 seconds.
 func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	path, err := path(task.KindTask, id, "logs")
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 		if !again {
 			return err
 		}
-		if l.began && (l.lines > lines || time.Since(began) > steady) {
+		if l.began && (l.lines > lines || l.answered && time.Since(began) > steady) {
 			attempt, down = 0, time.Time{}
 		}
 		if down.IsZero() {
@@ -123,16 +124,19 @@ func (c *Client) LogLines(ctx context.Context, id string, lines linerange.Range,
 
 // logOnce copies the log from one connection.
 func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
-	response, err := c.send(ctx, r)
+	l.answered = false
+	response, body, err := c.stream(ctx, r, l.silence)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	l.began = true
-	if l.resumable = response.Header.Get(resumableHeader) == "true"; l.resumable {
-		return l.copy(response.Body)
+	defer func() { _ = body.Close() }()
+	l.began, l.answered = true, true
+	l.resumable, l.silence = response.Header.Get(resumableHeader) == "true", silenceOf(response.Header)
+	body.limit = l.silence
+	if l.resumable {
+		return l.copy(body)
 	}
-	_, err = io.Copy(l.out, logBody{response.Body, l.id})
+	_, err = io.Copy(l.out, logBody{body, l.id})
 	return err
 }
 

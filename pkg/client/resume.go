@@ -22,6 +22,11 @@ const (
 	resumeStart     = "start"           // value of resumeHeader at the beginning of the log
 	resumableHeader = "X-Log-Resumable" // response header: "true" if each line begins with its time, so that the log can be resumed
 
+	// pingHeader is a header of both directions. The request asks for a sign of life. The response
+	// names the seconds after which the server writes an empty line if it has no other line.
+	pingHeader = "X-Log-Ping"
+	maxPings   = 3 // missing signs of life after which a connection counts as broken
+
 	// maxToken is the largest value of resumeHeader, in bytes: servers accept about 16 KB
 	// of headers. The limit is enough for 800 nodes.
 	maxToken = 12 << 10
@@ -35,14 +40,23 @@ type logReader struct {
 	out     io.Writer
 
 	asked     time.Time
-	began     bool // the server has answered once
-	resumable bool // the server can resume the log
+	began     bool          // the server has answered once
+	answered  bool          // the server has answered the last request
+	resumable bool          // the server can resume the log
+	silence   time.Duration // longest silence of the server; 0 means no limit
 	lines     int
 	places    map[int]*logcursor.Cursor // by rank
 }
 
 func newLogReader(id string, o LogOptions, out io.Writer) *logReader {
 	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*logcursor.Cursor{}}
+}
+
+// silenceOf returns the longest silence of a server that answers with a header, or 0 if the
+// server sends no signs of life.
+func silenceOf(h http.Header) time.Duration {
+	seconds, _ := strconv.Atoi(h.Get(pingHeader))
+	return maxPings * time.Duration(max(seconds, 0)) * time.Second
 }
 
 // query returns the query for the part of the log that has not been read yet.
@@ -92,7 +106,7 @@ func (l *logReader) copy(body io.Reader) error {
 		if errors.Is(err, ErrBrokenLog) { // the resumed log repeats a partial line
 			return errors.Join(out.Flush(), err)
 		}
-		if len(raw) > 0 {
+		if isPing := l.silence > 0 && string(raw) == "\n"; len(raw) > 0 && !isPing {
 			if err := l.pass(raw, again, out); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -166,4 +167,101 @@ func TestALineWithoutItsTimeIsAnError(t *testing.T) {
 			t.Errorf("%q: no error", line)
 		}
 	}
+}
+
+// A quietLog is the body of a response whose path swallows everything after the text.
+type quietLog struct {
+	text io.Reader
+	ctx  context.Context //nolint:containedctx // of the request
+}
+
+func (q quietLog) Read(p []byte) (int, error) {
+	if n, err := q.text.Read(p); err == nil {
+		return n, nil
+	}
+	<-q.ctx.Done()
+	return 0, q.ctx.Err()
+}
+
+func (quietLog) Close() error { return nil }
+
+// A pinging reader returns a line, and an empty line every 15 seconds.
+type pinging struct {
+	line  io.Reader
+	pings int
+}
+
+func (r *pinging) Read(p []byte) (int, error) {
+	if n, err := r.line.Read(p); err == nil {
+		return n, nil
+	}
+	if r.pings--; r.pings < 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(15 * time.Second)
+	return copy(p, "\n"), nil
+}
+
+// TestALogNoticesSilence checks that the client resumes a log on a path that swallows data if the
+// server promised signs of life, and gives up if the path stays silent.
+func TestALogNoticesSilence(t *testing.T) {
+	const first, last = "2026-01-02T03:04:05Z one\n", "2026-01-02T03:04:06Z two\n"
+	for name, comesBack := range map[string]bool{"the path works again": true, "the path stays silent": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
+					return roundTrip(func(r *http.Request) (*http.Response, error) {
+						if r.Header.Get("X-Log-Ping") != "true" {
+							t.Error("the client asks for no signs of life")
+						}
+						a := answer(http.StatusOK, first+last)
+						a.Header.Set("X-Log-Resumable", "true")
+						a.Header.Set("X-Log-Ping", "15")
+						switch asked++; {
+						case asked == 1:
+							a.Body = quietLog{&pinging{strings.NewReader(first), 20}, r.Context()}
+						case !comesBack:
+							<-r.Context().Done()
+							return nil, r.Context().Err()
+						}
+						return a, nil
+					})
+				})
+				var got bytes.Buffer
+				began := time.Now()
+				err := c.Logs(t.Context(), "abc", LogOptions{}, &got)
+				if comesBack && (err != nil || got.String() != "one\ntwo\n") || !comesBack && (!errors.Is(err, ErrBrokenLog) || !strings.Contains(err.Error(), "nothing came for 45s")) {
+					t.Errorf("%q, %v", got.String(), err)
+				}
+				if silent := time.Since(began) - 20*15*time.Second; silent > 2*time.Minute {
+					t.Errorf("the client waited %s", silent)
+				}
+			})
+		})
+	}
+}
+
+// TestALogWithoutSignsOfLife checks that a log may be silent for any time if the server promised
+// nothing.
+func TestALogWithoutSignsOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(*http.Request) (*http.Response, error) {
+				a := answer(http.StatusOK, "")
+				a.Header.Set("X-Log-Resumable", "true")
+				late, w := io.Pipe()
+				time.AfterFunc(24*time.Hour, func() {
+					_, _ = io.WriteString(w, "2026-01-02T03:04:05Z one\n")
+					_ = w.Close()
+				})
+				a.Body = late
+				return a, nil
+			})
+		})
+		var got bytes.Buffer
+		if err := c.Logs(t.Context(), "abc", LogOptions{}, &got); err != nil || got.String() != "one\n" {
+			t.Errorf("%q, %v", got.String(), err)
+		}
+	})
 }

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// stream sends r and returns the response and its body. If nothing arrives for the time limit,
+// before the response or while the caller reads, the request fails: a broken path may swallow data
+// without an error. 0 means no limit. The caller closes the body.
+func (c *Client) stream(ctx context.Context, r request, limit time.Duration) (*http.Response, *streamBody, error) {
+	b := &streamBody{limit: limit}
+	b.ctx, b.cancel = context.WithCancelCause(ctx)
+	stop := b.watch()
+	response, err := c.send(b.ctx, r)
+	stop()
+	if err != nil {
+		b.cancel(nil)
+		return nil, nil, err
+	}
+	b.body = response.Body
+	return response, b, nil
+}
+
+// A streamBody is the body of a response that fails after a silence.
+type streamBody struct {
+	body   io.ReadCloser
+	limit  time.Duration   // longest silence; 0 means no limit
+	ctx    context.Context //nolint:containedctx // of the request, as that of an http.Response
+	cancel context.CancelCauseFunc
+}
+
+// watch cancels the request after the longest silence, unless the caller calls stop before.
+func (b *streamBody) watch() (stop func() bool) {
+	if b.limit == 0 {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(b.limit, func() { b.cancel(fmt.Errorf("nothing came for %s", b.limit)) }).Stop
+}
+
+func (b *streamBody) Read(p []byte) (int, error) {
+	stop := b.watch()
+	n, err := b.body.Read(p)
+	stop()
+	if cause := context.Cause(b.ctx); cause != nil && err != nil && !errors.Is(err, io.EOF) {
+		err = cause
+	}
+	return n, err
+}
+
+// Close cancels the request.
+func (b *streamBody) Close() error {
+	b.cancel(nil)
+	return b.body.Close()
+}
