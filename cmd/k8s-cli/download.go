@@ -155,6 +155,14 @@ func (d outputDownload) downloadNode(ctx context.Context, c *client.Client, id s
 	}
 	defer func() { _ = errors.Join(archive.Close(), os.Remove(archive.Name())) }()
 	size, err := d.fetch(ctx, c, id, o.Node, archive)
+	if errors.Is(err, client.ErrOutputsChanged) {
+		if _, err = archive.Seek(0, io.SeekStart); err == nil {
+			err = archive.Truncate(0)
+		}
+		if err == nil {
+			size, err = d.fetch(ctx, c, id, o.Node, archive)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
@@ -103,5 +105,42 @@ func TestDownload(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "node-7")); err == nil {
 		t.Error("an archive with another checksum was unpacked")
+	}
+}
+
+// TestDownloadResumes checks that a download continues after a broken connection, and starts again
+// if the node has stored other outputs since.
+func TestDownloadResumes(t *testing.T) {
+	old, oldSum := outputsOf(t, "out", "old")
+	archive, sum := outputsOf(t, "out", "new")
+	for name, first := range map[string]struct {
+		archive []byte
+		sum     string
+	}{"the same outputs": {archive, sum}, "other outputs": {old, oldSum}} {
+		t.Run(name, func(t *testing.T) {
+			begun := false
+			serve := func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/tasks/abc12345/outputs/0" {
+					outputServer(t, 1, outputs.Output{Size: 1})(w, r)
+					return
+				}
+				if begun {
+					w.Header().Set("ETag", `"`+sum+`"`)
+					http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(archive))
+					return
+				}
+				begun = true
+				w.Header().Set("ETag", `"`+first.sum+`"`)
+				w.Header().Set("Content-Length", strconv.Itoa(len(first.archive)))
+				_, _ = w.Write(first.archive[:20])
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+			dir := t.TempDir()
+			code, _, errOut := runAgainst(t, serve, "jobs", "download", "abc12345", dir)
+			if got, err := os.ReadFile(filepath.Join(dir, "out")); code != 0 || err != nil || string(got) != "new" {
+				t.Errorf("exit code %d, %s: %q, %v", code, errOut, got, err)
+			}
+		})
 	}
 }

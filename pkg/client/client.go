@@ -110,6 +110,8 @@ type request struct {
 	accept string       // media type of the response; empty for any
 	last   string       // Last-Event-ID; empty for none
 	resume string       // position at which to resume a log; empty for requests other than logs
+	from   int64        // first byte of the response; 0 means the whole object
+	etag   string       // of the object to which from belongs
 	file   io.Reader    // body that is sent unchanged; nil for none
 	size   int64        // size of file, in bytes
 	stream bool         // the response is a stream, so proxies must not compress it
@@ -216,6 +218,9 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	}
 	if r.resume != "" {
 		headers[pingHeader] = "true"
+	}
+	if r.from > 0 {
+		headers["Range"], headers["If-Range"] = fmt.Sprintf("bytes=%d-", r.from), r.etag
 	}
 	for name, value := range headers {
 		if value != "" {

@@ -131,9 +131,9 @@ func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
 	}
 	defer func() { _ = body.Close() }()
 	l.began, l.answered = true, true
-	l.resumable, l.silence = response.Header.Get(resumableHeader) == "true", silenceOf(response.Header)
-	body.limit = l.silence
-	if l.resumable {
+	if l.resumable = response.Header.Get(resumableHeader) == "true"; l.resumable {
+		l.silence = silenceOf(response.Header)
+		body.limit = l.silence
 		return l.copy(body)
 	}
 	_, err = io.Copy(l.out, logBody{body, l.id})

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -11,7 +13,12 @@ import (
 	"k8s-cli/pkg/task"
 )
 
+// ErrOutputsChanged is the kind of error of a download whose archive the server replaced, because
+// the node has run again. Start the download again.
+var ErrOutputsChanged = errors.New("the outputs changed during the download")
+
 // Outputs are the stored outputs of one node of a task: a gzipped tar file. The caller closes Body.
+// After a broken connection, Body requests the rest of the archive.
 type Outputs struct {
 	Body io.ReadCloser
 	Size int64  // bytes
@@ -19,27 +26,119 @@ type Outputs struct {
 }
 
 // Outputs returns the outputs of one node of a task. The error is of kind task.ErrNotFound if the
-// server has no such outputs. Outputs sends the request again if the connection breaks before the
-// response, or if the server asks for a pause. Reading the body has no timeout.
+// server has no such outputs. Outputs sends the request again if the connection breaks, or if the
+// server asks for a pause. Reading the body has no timeout.
 func (c *Client) Outputs(ctx context.Context, id string, node int) (Outputs, error) {
 	path, err := path(task.KindTask, id, "outputs", strconv.Itoa(node))
 	if err != nil {
 		return Outputs{}, err
 	}
-	r := request{method: http.MethodGet, path: path, same: true, stream: true}
-	for attempt := 0; ; attempt++ {
-		response, err := c.send(ctx, r)
-		if err == nil {
-			return Outputs{response.Body, response.ContentLength, strings.Trim(response.Header.Get("ETag"), `"`)}, nil
+	b := &outputsBody{client: c, ctx: ctx, request: request{method: http.MethodGet, path: path, stream: true}}
+	if err := b.connect(); err != nil {
+		return Outputs{}, err
+	}
+	return Outputs{b, b.size, strings.Trim(b.request.etag, `"`)}, nil
+}
+
+// An outputsBody reads an archive from one connection after the other.
+type outputsBody struct {
+	client  *Client
+	ctx     context.Context //nolint:containedctx // of the request, as that of an http.Response
+	request request         // for the bytes that the caller has not read
+	size    int64           // of the archive in bytes; negative if unknown
+	body    io.ReadCloser   // nil after a break
+	breaks  int             // connections in a row that broke before the first byte
+}
+
+func (b *outputsBody) Read(p []byte) (int, error) {
+	for {
+		if b.body == nil {
+			if err := b.resume(); err != nil {
+				return 0, err
+			}
 		}
-		wait, again := c.repeats(r, err, attempt)
-		if !again || attempt >= maxBreaks {
-			return Outputs{}, err
+		n, err := b.body.Read(p)
+		if b.request.from += int64(n); n > 0 {
+			b.breaks = 0
 		}
-		select {
-		case <-time.After(c.jittered(wait)):
-		case <-ctx.Done():
-			return Outputs{}, err
+		if err == nil || errors.Is(err, io.EOF) || b.ctx.Err() != nil || b.request.etag == "" || b.breaks == maxBreaks {
+			return n, err
+		}
+		b.breaks++
+		_ = b.Close()
+		if n > 0 {
+			return n, nil
 		}
 	}
+}
+
+// Close closes the connection.
+func (b *outputsBody) Close() error {
+	if b.body == nil {
+		return nil
+	}
+	err := b.body.Close()
+	b.body = nil
+	return err
+}
+
+// resume requests the rest of the archive after a pause.
+func (b *outputsBody) resume() error {
+	select {
+	case <-time.After(b.client.jittered(firstPause << b.breaks)):
+		return b.connect()
+	case <-b.ctx.Done():
+		return context.Cause(b.ctx)
+	}
+}
+
+// connect sends the request until the client's timeout.
+func (b *outputsBody) connect() error {
+	began := time.Now()
+	for attempt := 0; ; attempt++ {
+		err := b.once()
+		wait, again := b.client.repeats(b.request, err, attempt)
+		if wait = b.client.jittered(wait); !again || time.Since(began)+wait > b.client.timeout {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-b.ctx.Done():
+			return err
+		}
+	}
+}
+
+func (b *outputsBody) once() error {
+	response, err := b.client.send(b.ctx, b.request)
+	if err != nil {
+		return err
+	}
+	if err := b.begin(response); err != nil {
+		_ = response.Body.Close()
+		return err
+	}
+	b.body = response.Body
+	return nil
+}
+
+// begin moves to the first byte of the response that the caller has not read.
+func (b *outputsBody) begin(response *http.Response) error {
+	etag, from := response.Header.Get("ETag"), b.request.from
+	switch {
+	case from == 0:
+		b.request.etag, b.size = etag, response.ContentLength
+		return nil
+	case response.StatusCode == http.StatusPartialContent:
+		if got := response.Header.Get("Content-Range"); !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", from)) {
+			return fmt.Errorf("%w: the API server at %s was asked for the bytes from %d on and sent %q", ErrWrongAnswer, b.client.url, from, got)
+		}
+		return nil
+	case etag != b.request.etag:
+		return ErrOutputsChanged
+	}
+	if _, err := io.CopyN(io.Discard, response.Body, from); err != nil { // the server cannot send a part
+		return b.client.unreachable(b.ctx, err)
+	}
+	return nil
 }
