@@ -150,10 +150,15 @@ func sayGroup(screen *console.Console, jobs []job) {
 // unknown task.
 func groupOf(ctx context.Context, c *client.Client, name string) (group.Group, error) {
 	g, err := c.Group(ctx, name)
+	return g, missing(err)
+}
+
+// missing returns an error about an unknown group with the exit code of an unknown task.
+func missing(err error) error {
 	if errors.Is(err, task.ErrNotFound) {
-		err = &ref.MissingError{Err: err}
+		return &ref.MissingError{Err: err}
 	}
-	return g, err
+	return err
 }
 
 // tasksOfGroup returns the ids of the tasks of a group, oldest first.
@@ -172,41 +177,6 @@ func tasksOfGroup(ctx context.Context, c *client.Client, name string) (ids []str
 	return ids, nil
 }
 
-// awaitGroup calls change for each event of a group until all its tasks are over, and returns the
-// last known state of the group. Events say how many tasks have ended, so that the command requests
-// the state only when all of them may be over.
-func awaitGroup(ctx context.Context, c *client.Client, name string, change func(left int, e task.Event) error) (group.Group, error) {
-	if _, err := groupOf(ctx, c, name); err != nil {
-		return group.Group{}, err
-	}
-	stream, err := c.Subscribe(ctx, client.EventSource{Group: name})
-	if err != nil {
-		return group.Group{}, err
-	}
-	defer stream.Close()
-	for {
-		g, err := groupOf(ctx, c, name)
-		if err != nil {
-			return g, err
-		}
-		for left := g.Total - g.Over(); left > 0; {
-			e, err := stream.Next()
-			if err != nil {
-				return g, err
-			}
-			if e.Type == task.EventPhase && e.Over() {
-				left--
-			}
-			if err := change(left, e); err != nil {
-				return g, err
-			}
-		}
-		if g.Over() == g.Total {
-			return g, nil
-		}
-	}
-}
-
 // waitForGroup waits until all tasks of a group are over, at most for limit; 0 means no limit.
 func waitForGroup(ctx context.Context, c *client.Client, p *printer, name string, limit time.Duration) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
@@ -214,7 +184,7 @@ func waitForGroup(ctx context.Context, c *client.Client, p *printer, name string
 		waiting, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
-	g, err := awaitGroup(waiting, c, name, func(left int, _ task.Event) error {
+	g, err := c.WatchGroup(waiting, name, func(left int, _ task.Event) error {
 		if p.ErrStyle.Live {
 			p.Line(fmt.Sprintf("%s tasks of group %s are not over", show.Count(left), name))
 		}
@@ -230,7 +200,7 @@ func waitForGroup(ctx context.Context, c *client.Client, p *printer, name string
 		g, err = groupOf(ctx, c, name)
 	}
 	if err != nil {
-		return err
+		return missing(err)
 	}
 	if err := p.present(g, func() { fmt.Fprintln(p.Out, show.Group(g)) }); err != nil {
 		return err
@@ -261,12 +231,12 @@ func printGroupEvents(ctx context.Context, c *client.Client, p *printer, name st
 
 func followGroupEvents(ctx context.Context, c *client.Client, p *printer, name string) error {
 	table := show.NewLive(p.Out, p.Style)
-	_, err := awaitGroup(ctx, c, name, func(_ int, e task.Event) error {
+	_, err := c.WatchGroup(ctx, name, func(_ int, e task.Event) error {
 		if p.format.IsData() {
 			return errors.Join(p.record(e), p.Out.Err())
 		}
 		table.GroupEvents(e)
 		return p.Out.Err()
 	})
-	return err
+	return missing(err)
 }
