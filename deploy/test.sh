@@ -88,7 +88,7 @@ unit() {
 
 # The feature tests that belong to other suites.
 docs='^Test(Pages|ExceptionsOfPages|Examples|Demo)$'
-clients='^Test(Python.*|TypeScript.*|GoPrograms|CIScript.*)$'
+clients='^Test(Python.*|TypeScript.*|Go.*|CIScript.*)$'
 charts='^Test(ChartGrantsExactlyTheRightsInUse|DashboardAndAlerts)$'
 
 features() { tests -count=1 -timeout 40m "$@" ./test/features; }

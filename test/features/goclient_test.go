@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s-cli/test/testkit"
 )
@@ -38,6 +39,23 @@ func TestGoPrograms(t *testing.T) {
 				t.Errorf("output %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestGoModule tests the client in a copy of the checkout with another module path.
+func TestGoModule(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := testkit.WithPatience(t.Context(), 15*time.Minute)
+	defer cancel()
+	for _, arguments := range [][]string{
+		{"deploy/module.sh", "example.com/team/k8s-cli"},
+		{"go", "-C", ".local/module", "test", "./pkg/client/...", "./test/fences"},
+	} {
+		cmd := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
+		cmd.Dir = checkout
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", arguments, err, out)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ var suites = []suite{
 	{name: "unit", paths: []string{"."}},
 	{name: "features", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "deploy/kubernetes", "deploy/monitoring", "examples/hello.yaml"}},
 	{name: "docs", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "docs", "examples", "README.md", "CONTRIBUTING.md", "SECURITY.md", "clients"}},
-	{name: "clients", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "clients", "docs"}},
+	{name: "clients", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "deploy/module.sh", "clients", "docs", "pkg/client", "test/fences"}},
 	{name: "durability", packages: []string{server, "./test/durability"}, paths: []string{"deploy/local"}},
 	{name: "faults", packages: []string{server, "./test/faults/..."}, paths: []string{"deploy/local", "test/faults"}},
 	{name: "crash", packages: []string{server, "./test/crash"}, paths: []string{"deploy/local"}},
