@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/login"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/account"
 )
 
-const (
-	defaultURL      = "http://localhost:8000"
-	insecureHTTPEnv = "K8S_CLI_INSECURE_HTTP"
-	apiURLHelp      = "API server URL (default K8S_CLI_API_URL, or " + defaultURL + ")"
-)
+const apiURLHelp = "API server URL (default " + account.URLEnv + ", or " + account.DefaultURL + ")"
 
 // A server is the API server that the flags and the environment select.
 type server struct {
@@ -29,7 +25,7 @@ type server struct {
 func (s *server) flags(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&s.apiURL, "api-url", "", apiURLHelp)
 	root.PersistentFlags().BoolVar(&s.insecureHTTP, "insecure-http", false,
-		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+insecureHTTPEnv+")")
+		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+account.InsecureHTTPEnv+")")
 }
 
 // shortFlag adds -u for --api-url to a command, as in the original launcher. Some other
@@ -38,16 +34,10 @@ func (s *server) shortFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.apiURL, "api-url", "u", "", apiURLHelp)
 }
 
-func (s *server) url() string {
-	return cmp.Or(s.apiURL, s.env.getenv("K8S_CLI_API_URL"), defaultURL)
-}
+func (s *server) url() string { return cmp.Or(s.apiURL, s.env.lookup.URL()) }
 
-// allowsPlainHTTP reports whether the user accepts that tokens are sent unencrypted. A
-// value of the variable that is not a boolean counts as false.
-func (s *server) allowsPlainHTTP() bool {
-	yes, _ := strconv.ParseBool(s.env.getenv(insecureHTTPEnv))
-	return yes || s.insecureHTTP
-}
+// allowsPlainHTTP reports whether the user accepts that tokens are sent unencrypted.
+func (s *server) allowsPlainHTTP() bool { return s.insecureHTTP || s.env.lookup.AllowsPlainHTTP() }
 
 // dial returns a client that sends user as the name of the user.
 func (s *server) dial(user string) *client.Client {
@@ -73,11 +63,11 @@ func (s *server) run(do func(ctx context.Context, c *client.Client, args []strin
 func (s *server) account() *login.Account {
 	return &login.Account{
 		Console:         &s.env.Console,
-		Settings:        login.Settings(s.env.config),
+		Settings:        s.env.settings,
 		URL:             s.url(),
 		AllowsPlainHTTP: s.allowsPlainHTTP(),
 		Dial:            s.dial,
-		Lookup:          s.env.lookup,
+		Environment:     s.env.lookup,
 		Browse:          s.env.browse,
 	}
 }

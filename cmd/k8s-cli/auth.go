@@ -20,7 +20,7 @@ server. The command sends the token of your kubeconfig only with
 --from-kubeconfig, or after you confirm it at a prompt.
 
 The command stores the credentials for this server only, in a file that only you
-can read.`,
+can read. K8S_CLI_USER has precedence over a name that the command stored.`,
 		Example: `  # Log in by the method that the server uses
   k8s-cli auth login
 

@@ -4,22 +4,22 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"path/filepath"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/login"
 	"k8s-cli/cmd/k8s-cli/internal/tty"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/account"
 )
 
 // An env holds everything that a command uses outside its process, except the server.
 type env struct {
 	console.Console
 
-	lookup  func(name string) (string, bool) // looks up an environment variable
-	config  string                           // directory of the user's settings; empty without a home directory
-	connect func(url, user string) *client.Client
-	browse  func(address string) error // opens a page in the user's browser; nil without a browser
+	lookup   account.Environment
+	settings account.Settings
+	connect  func(url, user string) *client.Client
+	browse   func(address string) error // opens a page in the user's browser; nil without a browser
 	// interrupts returns a context that the first Ctrl-C cancels. In a command that does
 	// not call interrupts, Ctrl-C ends the process.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
@@ -31,30 +31,12 @@ func newEnv(in, out, errOut *os.File) *env {
 	return &env{
 		Console:    console.New(in, out, errOut, os.Getenv),
 		lookup:     os.LookupEnv,
-		config:     configDir(os.Getenv),
+		settings:   account.Environment(os.LookupEnv).Settings(),
 		connect:    client.New,
 		browse:     login.Browser(os.LookupEnv),
 		interrupts: interrupts,
 		terminal:   tty.Of(in),
 	}
-}
-
-// getenv returns the value of an environment variable, or an empty string if the variable
-// is not set.
-func (e *env) getenv(name string) string {
-	value, _ := e.lookup(name)
-	return value
-}
-
-func configDir(getenv func(string) string) string {
-	base := getenv("XDG_CONFIG_HOME")
-	if home, err := os.UserHomeDir(); err == nil && !filepath.IsAbs(base) {
-		base = filepath.Join(home, ".config")
-	}
-	if !filepath.IsAbs(base) {
-		return ""
-	}
-	return filepath.Join(base, "k8s-cli")
 }
 
 func interrupts(ctx context.Context) (context.Context, context.CancelFunc) {

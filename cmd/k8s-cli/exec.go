@@ -93,7 +93,7 @@ func newShellCommand(e *env, s *server) *cobra.Command {
 		o.tty = e.terminal != nil
 		kind := ""
 		if o.tty {
-			kind = e.getenv("TERM")
+			kind = e.lookup.Get("TERM")
 		}
 		return o.run(ctx, e, c, args[0], []string{"/bin/sh", "-c", startShell, "sh", kind})
 	})

@@ -20,6 +20,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/account"
 )
 
 // A person is a user with a terminal and a browser, and a server that requires a login.
@@ -52,7 +53,7 @@ func newPerson(t *testing.T, door string) *person {
 	p.env = &env{
 		Console:    console.Console{In: strings.NewReader("y\n"), Out: console.NewOutput(&p.out), ErrOut: &p.talk, Interactive: true, Asks: true},
 		lookup:     func(string) (string, bool) { return "", false },
-		config:     t.TempDir(),
+		settings:   account.Settings(t.TempDir()),
 		connect:    client.New,
 		browse:     func(address string) error { go p.visit(address); return nil },
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
@@ -83,7 +84,7 @@ func (p *person) isLoggedIn(t *testing.T) bool {
 	var kept struct {
 		Servers map[string]any `json:"servers"`
 	}
-	raw, err := os.ReadFile(filepath.Join(p.config, "credentials.json"))
+	raw, err := os.ReadFile(filepath.Join(string(p.settings), "credentials.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &kept)
 	}
@@ -232,7 +233,7 @@ func TestLogoutRevokesTheSession(t *testing.T) {
 			if code := p.runs(t, "auth login"); code != 0 || !p.isLoggedIn(t) {
 				t.Fatalf("login: exit code %d, talk %q", code, p.talk.String())
 			}
-			if err := os.WriteFile(filepath.Join(p.config, "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(string(p.settings), "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			p.out.Reset()

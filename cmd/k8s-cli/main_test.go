@@ -21,6 +21,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
 )
@@ -35,7 +36,7 @@ func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int
 	e := &env{
 		Console:    console.Console{In: strings.NewReader(""), Out: console.NewOutput(&o), ErrOut: &talk},
 		lookup:     func(string) (string, bool) { return "", false },
-		config:     t.TempDir(),
+		settings:   account.Settings(t.TempDir()),
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		connect: func(_, user string) *client.Client {
 			c := client.New(server.URL, user)
@@ -43,7 +44,7 @@ func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int
 			return c
 		},
 	}
-	if err := os.WriteFile(filepath.Join(e.config, "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(string(e.settings), "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code = run(t.Context(), e, args)

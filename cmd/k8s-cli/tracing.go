@@ -21,7 +21,7 @@ type tracedCommand struct {
 // openTrace makes every request of a command part of one trace, if the environment
 // enables tracing.
 func openTrace(ctx context.Context, e *env) (*tracedCommand, error) {
-	tracer, err := trace.Open(ctx, "k8s-cli", e.getenv, nil)
+	tracer, err := trace.Open(ctx, "k8s-cli", e.lookup.Get, nil)
 	if tracer == nil || err != nil {
 		return &tracedCommand{}, err
 	}

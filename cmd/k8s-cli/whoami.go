@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/login"
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
 )
 
@@ -41,7 +42,7 @@ type identity struct {
 // old, whoami prints the user name that this machine has stored.
 func whoami(ctx context.Context, p *printer, a *login.Account) error {
 	c, err := a.Client()
-	if errors.Is(err, login.ErrNotLoggedIn) {
+	if errors.Is(err, account.ErrNotLoggedIn) {
 		return p.present(localUser{}, func() { fmt.Fprintln(p.Out, "Not logged in") })
 	}
 	if err != nil {

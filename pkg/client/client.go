@@ -4,6 +4,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
 )
 
@@ -42,9 +44,10 @@ type Client struct {
 	reached atomic.Bool                           // the server has answered this client once
 }
 
-// New returns a client of the server at url. The prefix http:// may be missing. New opens
-// no connection.
+// New returns a client of the server at url. The prefix http:// may be missing; an empty url means
+// http://localhost:8000. New opens no connection.
 func New(url, user string) *Client {
+	url = cmp.Or(url, account.DefaultURL)
 	if !strings.Contains(url, "://") {
 		url = "http://" + url
 	}
@@ -208,6 +211,9 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	q, err := http.NewRequestWithContext(ctx, r.method, address, body)
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the API server is not usable: %w", err)
+	}
+	if q.URL.Host == "" {
+		return nil, fmt.Errorf("the URL of the API server is not usable: %q has no host; an example is %s", c.url, account.DefaultURL)
 	}
 	user, proof, err := c.who(ctx)
 	if err != nil {

@@ -3,10 +3,9 @@ package client
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"strings"
+
+	"k8s-cli/pkg/client/account"
 )
 
 // ErrPlainHTTP is the kind of error of a request that would send a token over plain HTTP to
@@ -23,20 +22,7 @@ func (c *Client) AllowPlainHTTP() *Client {
 // IsConfidential reports whether nobody else on the network can read a request to address:
 // either TLS encrypts the request, or the request does not leave this machine. An address
 // without a scheme means plain HTTP, as for New.
-func IsConfidential(address string) bool {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Host == "":
-		return false
-	case u.Scheme == "https":
-		return true
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
-}
+func IsConfidential(address string) bool { return account.IsConfidential(address) }
 
 // refuseRedirect makes the client return a redirect instead of following the redirect. A
 // request contains the user name or a token and may contain secrets, so the client sends

@@ -128,10 +128,13 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestUnusableURL(t *testing.T) {
-	for _, url := range []string{"http://[", "ftp://example.com", "http://"} {
-		if _, err := New(url, "ann").Tasks(t.Context(), false); err == nil {
-			t.Errorf("%s: no error", url)
+	for url, want := range map[string]string{"http://[": "not usable", "ftp://example.com": "unsupported protocol", "http://": "has no host", "https:///x": "has no host"} {
+		if _, err := New(url, "ann").Tasks(t.Context(), false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", url, err, want)
 		}
+	}
+	if c := New("", "ann"); c.url != "http://localhost:8000" {
+		t.Errorf("without a URL: %s", c.url)
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *server) goProgram(t *testing.T, source []byte) string {
 		{"run", "-mod=mod", "."},
 	} {
 		cmd := exec.CommandContext(ctx, "go", arguments...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "K8S_CLI_API_URL="+s.url)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "K8S_CLI_API_URL="+s.url, "K8S_CLI_USER=ann@example.com", "XDG_CONFIG_HOME="+dir)
 		if out, err = cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", strings.Join(arguments, " "), err, out)
 		}

@@ -16,6 +16,8 @@ var leaves = map[string][]string{
 	"pkg/api/params":       {"pkg/task", "pkg/task/group", "pkg/task/linerange"},
 	"pkg/api/slots":        {"pkg/task", "pkg/task/problem"},
 
+	"pkg/client/account": {"pkg/task"},
+
 	"cmd/k8s-cli/internal/complete":  {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
 	"cmd/k8s-cli/internal/dotenv":    {},
 	"cmd/k8s-cli/internal/grid":      {"cmd/k8s-cli/internal/exit"},

@@ -13,18 +13,19 @@ import (
 	"golang.org/x/oauth2"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
+	"k8s-cli/pkg/client/account"
 )
 
 const browserTimeout = 10 * time.Minute // for the user to log in
 
 // logInWithBrowser logs the user in with the browser of this machine. It uses the
 // authorization code flow with PKCE (RFC 8252, RFC 7636).
-func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, browse func(address string) error) (session, error) {
+func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, browse func(address string) error) (account.Session, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return session{}, fmt.Errorf("listen for the browser: %w; use --device to log in without a browser on this machine", err)
+		return account.Session{}, fmt.Errorf("listen for the browser: %w; use --device to log in without a browser on this machine", err)
 	}
-	config := i.config
+	config := i.Config
 	config.RedirectURL = "http://" + listener.Addr().String() + callbackPath
 	state, nonce, verifier := rand.Text(), rand.Text(), oauth2.GenerateVerifier()
 	address := config.AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier))
@@ -36,13 +37,13 @@ func (i issuer) logInWithBrowser(ctx context.Context, screen *console.Console, b
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, browserTimeout, fmt.Errorf("the login in the browser was not completed within %s; run the command again", browserTimeout))
 	defer cancel()
-	code, err := awaitCode(ctx, listener, &callback{state: state, issuer: i.url})
+	code, err := awaitCode(ctx, listener, &callback{state: state, issuer: i.URL})
 	if err != nil {
-		return session{}, i.failed("log in", err)
+		return account.Session{}, i.Failed("log in", err)
 	}
-	got, err := config.Exchange(issuerContext(ctx), code, oauth2.VerifierOption(verifier))
+	got, err := config.Exchange(account.IssuerContext(ctx), code, oauth2.VerifierOption(verifier))
 	if err != nil {
-		return session{}, i.failed("log in", err)
+		return account.Session{}, i.Failed("log in", err)
 	}
 	return i.session(ctx, got, nonce)
 }

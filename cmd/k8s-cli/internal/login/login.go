@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
 )
 
@@ -98,11 +99,11 @@ func (a *Account) offerKubeconfig() error {
 		return exit.Usagef("the server requires your Kubernetes token, with which it can act as you in the cluster: " +
 			"pass --from-kubeconfig to send the token of the current context, or --token-stdin to send another one")
 	}
-	place, err := currentContext(a.Lookup)
+	place, err := account.CurrentContext(a.Environment)
 	if err != nil {
 		return err
 	}
-	cluster, err := place.cluster()
+	cluster, err := place.Cluster()
 	if err != nil {
 		return err
 	}
@@ -119,41 +120,41 @@ func (a *Account) offerKubeconfig() error {
 }
 
 // credentialFor returns the credential for the login method of the server.
-func (a *Account) credentialFor(ctx context.Context, how Options, server task.Login) (credential, error) {
+func (a *Account) credentialFor(ctx context.Context, how Options, server task.Login) (account.Credential, error) {
 	switch {
 	case how.TokenStdin:
 		raw, err := io.ReadAll(io.LimitReader(a.Console.In, maxToken+1))
 		if err != nil {
-			return credential{}, fmt.Errorf("read the token: %w", err)
+			return account.Credential{}, fmt.Errorf("read the token: %w", err)
 		}
 		return tokenCredential(string(raw))
 	case how.Kubeconfig:
-		place, err := currentContext(a.Lookup)
-		return credential{Kubeconfig: &place}, err
+		place, err := account.CurrentContext(a.Environment)
+		return account.Credential{Kubeconfig: &place}, err
 	case how.issuer, how.Device:
 		session, err := a.logInAtIssuer(ctx, server, how.Issuer, how.Device || how.NoBrowser)
-		return credential{Session: &session}, err
+		return account.Credential{Session: &session}, err
 	}
 	return tokenCredential(how.Token)
 }
 
-func tokenCredential(token string) (credential, error) {
+func tokenCredential(token string) (account.Credential, error) {
 	token = strings.TrimSpace(token)
 	switch {
 	case token == "":
-		return credential{}, errors.New("the token is empty")
+		return account.Credential{}, errors.New("the token is empty")
 	case len(token) > maxToken || strings.ContainsAny(token, " \t\r\n"):
-		return credential{}, fmt.Errorf("the token must be one word of at most %d bytes", maxToken)
+		return account.Credential{}, fmt.Errorf("the token must be one word of at most %d bytes", maxToken)
 	}
-	return credential{Token: token}, nil
+	return account.Credential{Token: token}, nil
 }
 
 // logInWith asks the server for the user of the credential, and stores the credential.
-func (a *Account) logInWith(ctx context.Context, c credential) error {
+func (a *Account) logInWith(ctx context.Context, c account.Credential) error {
 	if !client.IsConfidential(a.URL) {
 		a.Console.Warn("%s is not encrypted: others on the network can read your token and act as you; use https://", a.URL)
 	}
-	who, err := a.Dial("").WithToken(a.tokens(c)).Whoami(ctx)
+	who, err := a.Dial("").WithToken(a.Settings.Tokens(a.URL, c, a.Console.ErrOut)).Whoami(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (a *Account) logInWith(ctx context.Context, c credential) error {
 		return errors.New("the server does not use tokens; run k8s-cli auth login USERNAME")
 	}
 	c.User = who.User
-	if err := a.Settings.saveCredential(a.URL, &c); err != nil {
+	if err := a.Settings.SaveCredential(a.URL, &c); err != nil {
 		return fmt.Errorf("save the credentials: %w", err)
 	}
 	a.Console.Done("Logged in as: " + who.User)
@@ -171,12 +172,12 @@ func (a *Account) logInWith(ctx context.Context, c credential) error {
 // logInByName stores the name of the user and deletes the stored credential.
 func (a *Account) logInByName(name string) error {
 	name = strings.TrimSpace(name)
-	if err := checkUser(name); err != nil {
+	if err := account.CheckUser(name); err != nil {
 		return err
 	}
-	err := a.Settings.saveUser(name)
+	err := a.Settings.SaveUser(name)
 	if err == nil {
-		err = a.Settings.saveCredential(a.URL, nil)
+		err = a.Settings.SaveCredential(a.URL, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("Failed to save user: %w", err) //nolint:staticcheck // the original's words

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"k8s-cli/pkg/client/account"
 )
 
 const revokeTimeout = 10 * time.Second
@@ -17,11 +19,11 @@ const revokeTimeout = 10 * time.Second
 // the session at its issuer. If the issuer cannot be reached, LogOut prints a warning: the
 // credential is deleted on this machine in any case.
 func (a *Account) LogOut(ctx context.Context) error {
-	c, err := a.Settings.credential(a.URL)
+	c, err := a.Settings.Credential(a.URL)
 	if err == nil {
-		err = a.Settings.saveCredential(a.URL, nil)
+		err = a.Settings.SaveCredential(a.URL, nil)
 	}
-	if err := errors.Join(err, a.Settings.deleteUser()); err != nil {
+	if err := errors.Join(err, a.Settings.DeleteUser()); err != nil {
 		return err
 	}
 	if c == nil || c.Session == nil || c.Session.Refresh == "" {
@@ -29,36 +31,36 @@ func (a *Account) LogOut(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
 	defer cancel()
-	if err := c.Session.revoke(ctx); err != nil {
+	if err := revoke(ctx, *c.Session); err != nil {
 		a.Console.Warn("The credentials on this machine are deleted, but the session at the issuer remains until it expires: %v", err)
 	}
 	return nil
 }
 
 // revoke invalidates the refresh token of the session at the issuer (RFC 7009).
-func (s session) revoke(ctx context.Context) error {
-	i, err := discover(ctx, s.Issuer, s.ClientID)
+func revoke(ctx context.Context, s account.Session) error {
+	i, err := account.Discover(ctx, s.Issuer, s.ClientID)
 	switch {
 	case err != nil:
 		return err
-	case i.revocation == "":
+	case i.Revocation == "":
 		return fmt.Errorf("the issuer %s has no revocation endpoint", s.Issuer)
-	case !isSecureURL(i.revocation):
-		return fmt.Errorf("the issuer %s names the revocation endpoint %q, which is not an https:// URL", s.Issuer, i.revocation)
+	case !account.IsSecureURL(i.Revocation):
+		return fmt.Errorf("the issuer %s names the revocation endpoint %q, which is not an https:// URL", s.Issuer, i.Revocation)
 	}
 	form := url.Values{"token": {s.Refresh}, "token_type_hint": {"refresh_token"}, "client_id": {s.ClientID}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.revocation, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.Revocation, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := issuerClient().Do(request)
+	response, err := account.IssuerClient().Do(request)
 	if err != nil {
-		return i.failed("revoke the session", err)
+		return i.Failed("revoke the session", err)
 	}
 	defer response.Body.Close()
 	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusOK {
-		return i.failed("revoke the session", fmt.Errorf("%s: %s", response.Status, body))
+		return i.Failed("revoke the session", fmt.Errorf("%s: %s", response.Status, body))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package login
+package account
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A kubeconfigPlace is a context of kubeconfig files. Every command reads the files
+// A KubeContext is a context of kubeconfig files. Every command reads the files
 // again, because a token in them may be short-lived.
-type kubeconfigPlace struct {
+type KubeContext struct {
 	Files   []string `json:"files"` // the first file that defines a name wins, as in kubectl
 	Context string   `json:"context"`
 }
@@ -65,17 +65,17 @@ type kubeUser struct {
 
 const execTimeout = 5 * time.Minute // a credential plugin may ask for a password
 
-// currentContext returns the current context of the user's kubeconfig files.
-func currentContext(lookup func(string) (string, bool)) (kubeconfigPlace, error) {
+// CurrentContext returns the current context of the user's kubeconfig files.
+func CurrentContext(lookup func(string) (string, bool)) (KubeContext, error) {
 	files, _ := lookup("KUBECONFIG")
 	if files == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return kubeconfigPlace{}, fmt.Errorf("find your kubeconfig: %w", err)
+			return KubeContext{}, fmt.Errorf("find your kubeconfig: %w", err)
 		}
 		files = filepath.Join(home, ".kube", "config")
 	}
-	var place kubeconfigPlace
+	var place KubeContext
 	for _, file := range filepath.SplitList(files) {
 		path, err := filepath.Abs(file)
 		if err != nil {
@@ -93,7 +93,7 @@ func currentContext(lookup func(string) (string, bool)) (kubeconfigPlace, error)
 	return place, err
 }
 
-func (p kubeconfigPlace) read() (all []kubeconfig, dirs []string, err error) {
+func (p KubeContext) read() (all []kubeconfig, dirs []string, err error) {
 	for _, path := range p.Files {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) && len(p.Files) > 1 {
@@ -112,7 +112,7 @@ func (p kubeconfigPlace) read() (all []kubeconfig, dirs []string, err error) {
 }
 
 // user returns the user of the context.
-func (p kubeconfigPlace) user() (kubeUser, error) {
+func (p KubeContext) user() (kubeUser, error) {
 	all, dirs, err := p.read()
 	if err != nil {
 		return kubeUser{}, err
@@ -130,7 +130,7 @@ func (p kubeconfigPlace) user() (kubeUser, error) {
 }
 
 // names returns the names of the context's user and cluster.
-func (p kubeconfigPlace) names(all []kubeconfig) (user, cluster string) {
+func (p KubeContext) names(all []kubeconfig) (user, cluster string) {
 	for _, c := range all {
 		for _, context := range c.Contexts {
 			if context.Name == p.Context {
@@ -141,8 +141,8 @@ func (p kubeconfigPlace) names(all []kubeconfig) (user, cluster string) {
 	return "", ""
 }
 
-// cluster returns the URL of the context's cluster.
-func (p kubeconfigPlace) cluster() (string, error) {
+// Cluster returns the URL of the context's cluster.
+func (p KubeContext) Cluster() (string, error) {
 	all, _, err := p.read()
 	if err != nil {
 		return "", err
@@ -160,7 +160,7 @@ func (p kubeconfigPlace) cluster() (string, error) {
 
 // token returns the token with which the context authenticates to Kubernetes. A
 // credential plugin writes its messages to talk.
-func (p kubeconfigPlace) token(ctx context.Context, talk io.Writer) (string, error) {
+func (p KubeContext) token(ctx context.Context, talk io.Writer) (string, error) {
 	u, err := p.user()
 	switch {
 	case err != nil:

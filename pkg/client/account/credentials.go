@@ -1,4 +1,4 @@
-package login
+package account
 
 import (
 	"encoding/json"
@@ -14,19 +14,19 @@ const credentialsFile = "credentials.json"
 // credentials are the stored credentials of the user. A credential is sent only to its
 // own server.
 type credentials struct {
-	Servers map[string]credential `json:"servers"` // by URL
+	Servers map[string]Credential `json:"servers"` // by URL
 }
 
-// A credential is a token, a kubeconfig context or a session.
-type credential struct {
-	User       string           `json:"user"` // the user that the server reported
-	Token      string           `json:"token,omitempty"`
-	Kubeconfig *kubeconfigPlace `json:"kubeconfig,omitempty"`
-	Session    *session         `json:"session,omitempty"`
+// A Credential is a token, a kubeconfig context or a session.
+type Credential struct {
+	User       string       `json:"user"` // the user that the server reported
+	Token      string       `json:"token,omitempty"`
+	Kubeconfig *KubeContext `json:"kubeconfig,omitempty"`
+	Session    *Session     `json:"session,omitempty"`
 }
 
-// credential returns the credential for a server, or nil if the user logs in by name.
-func (s Settings) credential(url string) (*credential, error) {
+// Credential returns the credential for a server, or nil if the user logs in by name.
+func (s Settings) Credential(url string) (*Credential, error) {
 	all, err := s.credentials()
 	if err != nil {
 		return nil, err
@@ -46,9 +46,9 @@ func serverKey(url string) string {
 	return strings.TrimRight(url, "/")
 }
 
-// saveCredential stores the credential for a server. If c is nil, it deletes the
+// SaveCredential stores the credential for a server. If c is nil, it deletes the
 // credential.
-func (s Settings) saveCredential(url string, c *credential) error {
+func (s Settings) SaveCredential(url string, c *Credential) error {
 	all, err := s.credentials()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s Settings) saveCredential(url string, c *credential) error {
 		return nil
 	}
 	if all.Servers == nil {
-		all.Servers = map[string]credential{}
+		all.Servers = map[string]Credential{}
 	}
 	if delete(all.Servers, key); c != nil {
 		all.Servers[key] = *c

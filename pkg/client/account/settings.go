@@ -1,4 +1,4 @@
-package login
+package account
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ type userName struct {
 	Username string `json:"username"`
 }
 
-// user returns the name of the logged-in user.
+// user returns the stored name of the user.
 func (s Settings) user() (string, error) {
 	data, err := os.ReadFile(s.path(userFile))
 	if errors.Is(err, fs.ErrNotExist) || s == "" {
@@ -43,13 +43,14 @@ func (s Settings) user() (string, error) {
 	if l.Username == "" {
 		return "", ErrNotLoggedIn
 	}
-	return l.Username, checkUser(l.Username)
+	return l.Username, CheckUser(l.Username)
 }
 
-func (s Settings) saveUser(name string) error { return s.save(userFile, userName{name}) }
+// SaveUser stores the name of the user.
+func (s Settings) SaveUser(name string) error { return s.save(userFile, userName{name}) }
 
-// deleteUser deletes the name of the logged-in user.
-func (s Settings) deleteUser() error {
+// DeleteUser deletes the stored name of the user.
+func (s Settings) DeleteUser() error {
 	if s == "" {
 		return nil
 	}
@@ -84,8 +85,8 @@ func (s Settings) save(name string, content any) error {
 	return os.Rename(file.Name(), s.path(name))
 }
 
-// checkUser returns an error if name is not a valid user name in a header.
-func checkUser(name string) error {
+// CheckUser returns an error if name is not a valid user name in a header.
+func CheckUser(name string) error {
 	if err := task.CheckUser(name); err != nil {
 		return fmt.Errorf("the username %w", err)
 	}

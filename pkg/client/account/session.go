@@ -1,4 +1,4 @@
-package login
+package account
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A session is a login at an OpenID Connect issuer.
-type session struct {
+// A Session is a login at an OpenID Connect issuer.
+type Session struct {
 	Issuer   string `json:"issuer"`
 	ClientID string `json:"client_id"`
 	IDToken  string `json:"id_token"`
@@ -22,8 +22,8 @@ type session struct {
 
 const nearEnd = time.Minute // a token with less time than this until its expiry is renewed
 
-// with returns the session with the ID token and the refresh token of got.
-func (s session) with(got *oauth2.Token) (session, error) {
+// With returns the session with the ID token and the refresh token of got.
+func (s Session) With(got *oauth2.Token) (Session, error) {
 	id, _ := got.Extra("id_token").(string)
 	if id == "" {
 		return s, fmt.Errorf("the issuer %s returned no ID token", s.Issuer)
@@ -37,7 +37,7 @@ func (s session) with(got *oauth2.Token) (session, error) {
 
 // sessionTokens returns a function that returns the ID token of a session. The function
 // renews the ID token before its expiry and stores the renewed session with save.
-func sessionTokens(current session, save func(session) error) func(context.Context) (string, error) {
+func sessionTokens(current Session, save func(Session) error) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	return func(ctx context.Context) (string, error) {
 		mu.Lock()
@@ -55,16 +55,16 @@ func sessionTokens(current session, save func(session) error) func(context.Conte
 }
 
 // renew gets a new ID token with the refresh token.
-func (s session) renew(ctx context.Context) (session, error) {
-	i, err := discover(ctx, s.Issuer, s.ClientID)
+func (s Session) renew(ctx context.Context) (Session, error) {
+	i, err := Discover(ctx, s.Issuer, s.ClientID)
 	if err != nil {
 		return s, err
 	}
-	got, err := i.config.TokenSource(issuerContext(ctx), &oauth2.Token{RefreshToken: s.Refresh}).Token()
+	got, err := i.Config.TokenSource(IssuerContext(ctx), &oauth2.Token{RefreshToken: s.Refresh}).Token()
 	if err != nil {
-		return s, i.failed("get a token", err)
+		return s, i.Failed("get a token", err)
 	}
-	return s.with(got)
+	return s.With(got)
 }
 
 // ends returns the expiry in the claims of an ID token, without a check of the signature.
