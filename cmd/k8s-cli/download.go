@@ -18,10 +18,10 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
-	"k8s-cli/cmd/k8s-cli/internal/pack"
 	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/transfer"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/pack"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
 )
@@ -186,10 +186,9 @@ func (d outputDownload) fetch(ctx context.Context, c *client.Client, id string, 
 		return 0, err
 	}
 	line := console.NewMeter(&d.env.Console, fmt.Sprintf("Downloading the outputs of node %d", node))
-	body := &countingReader{ReadCloser: stored.Body, read: func(done int64) { line.Show(done, stored.Size) }}
-	defer body.Close()
+	defer stored.Body.Close()
 	sum := sha256.New()
-	size, err = io.Copy(io.MultiWriter(w, sum), body)
+	size, err = io.Copy(io.MultiWriter(w, sum, line.Counter(stored.Size)), stored.Body)
 	line.Clear()
 	switch got := hex.EncodeToString(sum.Sum(nil)); {
 	case err != nil:

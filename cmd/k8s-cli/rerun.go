@@ -69,7 +69,7 @@ func newRerunCommand(e *env, s *server) *cobra.Command {
 // rerun submits tasks again. It submits nothing if one of the tasks cannot be submitted
 // again.
 func (s *submitter) rerun(ctx context.Context, ids []string) error {
-	defer s.files.close()
+	defer s.files.Close()
 	overrides, err := s.options.overrides(s.env.lookup)
 	if err != nil {
 		return err

@@ -165,7 +165,7 @@ func newSubmitter(e *env, p *printer, c *client.Client, o submitOptions) *submit
 }
 
 func (s *submitter) submit(ctx context.Context, paths []string) error {
-	defer s.files.close()
+	defer s.files.Close()
 	points, err := grid.Sweep(s.options.grid, s.options.copies)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 		return exit.Usagef("a file of several tasks is a pipeline or a job group, which cannot be combined with other files, --grid or --num-jobs; submit the file alone")
 	}
 	for i, j := range jobs {
-		if jobs[i].task, err = s.files.pack(ctx, j.task); err != nil {
+		if jobs[i].task, err = s.files.Pack(ctx, j.task); err != nil {
 			return about(j.about, err)
 		}
 	}

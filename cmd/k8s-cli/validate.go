@@ -11,8 +11,8 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
-	"k8s-cli/cmd/k8s-cli/internal/localpath"
 	"k8s-cli/cmd/k8s-cli/internal/show"
+	"k8s-cli/pkg/client/localpath"
 	"k8s-cli/pkg/taskfile"
 )
 

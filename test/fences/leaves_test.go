@@ -16,16 +16,17 @@ var leaves = map[string][]string{
 	"pkg/api/params":       {"pkg/task", "pkg/task/group", "pkg/task/linerange"},
 	"pkg/api/slots":        {"pkg/task", "pkg/task/problem"},
 
-	"pkg/client/account": {"pkg/task"},
+	"pkg/client/account":   {"pkg/task"},
+	"pkg/client/localpath": {"pkg/task"},
+	"pkg/client/pack":      {"pkg/task"},
 
-	"cmd/k8s-cli/internal/complete":  {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
-	"cmd/k8s-cli/internal/dotenv":    {},
-	"cmd/k8s-cli/internal/grid":      {"cmd/k8s-cli/internal/exit"},
-	"cmd/k8s-cli/internal/live":      {"cmd/k8s-cli/internal/console", "cmd/k8s-cli/internal/exit", "cmd/k8s-cli/internal/redraw", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task"},
-	"cmd/k8s-cli/internal/localpath": {"pkg/task"},
-	"cmd/k8s-cli/internal/logline":   {},
-	"cmd/k8s-cli/internal/redraw":    {},
-	"cmd/k8s-cli/internal/ref":       {"pkg/client", "pkg/task", "pkg/task/overview", "pkg/task/query"},
+	"cmd/k8s-cli/internal/complete": {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
+	"cmd/k8s-cli/internal/dotenv":   {},
+	"cmd/k8s-cli/internal/grid":     {"cmd/k8s-cli/internal/exit"},
+	"cmd/k8s-cli/internal/live":     {"cmd/k8s-cli/internal/console", "cmd/k8s-cli/internal/exit", "cmd/k8s-cli/internal/redraw", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task"},
+	"cmd/k8s-cli/internal/logline":  {},
+	"cmd/k8s-cli/internal/redraw":   {},
+	"cmd/k8s-cli/internal/ref":      {"pkg/client", "pkg/task", "pkg/task/overview", "pkg/task/query"},
 }
 
 func TestLeaves(t *testing.T) {

@@ -2,9 +2,10 @@ package console
 
 import (
 	"fmt"
+	"io"
 	"time"
 
-	"k8s-cli/cmd/k8s-cli/internal/pack"
+	"k8s-cli/pkg/client/pack"
 )
 
 const (
@@ -38,6 +39,20 @@ func (m *Meter) Show(done, total int64) {
 		text += fmt.Sprintf(": %s of %s", pack.FormatSize(done), pack.FormatSize(total))
 	}
 	m.screen.Line(text)
+}
+
+// Counter returns a writer that shows how many bytes of a total it has received.
+func (m *Meter) Counter(total int64) io.Writer { return &counter{meter: m, total: total} }
+
+type counter struct {
+	meter       *Meter
+	done, total int64 // bytes
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.done += int64(len(p))
+	c.meter.Show(c.done, c.total)
+	return len(p), nil
 }
 
 // Hurry lets the next call of Show show the line at once.
