@@ -1,19 +1,30 @@
 // The client of the API of a server.
 import { ApiError } from "./errors.js";
-import { EventStream, isOver } from "./events.js";
+import { EventStream, isOver, unfinished } from "./events.js";
 import { readLog } from "./logs.js";
+import { readOutputs } from "./outputs.js";
 import { Requests, segment } from "./requests.js";
 import { newKey, sleep } from "./retry.js";
 
-/** @typedef {import("#api").components["schemas"]} Schemas */
+/** @typedef {import("./api.js").components["schemas"]} Schemas */
+/** @typedef {Schemas["Task"]} Task the fields of a task file */
+/** @typedef {Schemas["Item"]} Item the fields of a task, and those of an item of a batch */
 /** @typedef {Schemas["TaskStatus"]} TaskStatus */
-/** @typedef {Schemas["Group"]} Group */
-/** @typedef {string | Record<string, any>} Task the text of a task file, or its fields */
-/** @typedef {{group?: string, maxParallel?: number, failFast?: boolean}} GroupOptions */
-/** @typedef {GroupOptions & {key?: string, after?: string | string[], afterAny?: string | string[], signal?: AbortSignal}} SubmitOptions after and afterAny are ids or keys of tasks */
-/** @typedef {Record<string, any> & {idempotency_key?: string, group?: string, max_parallel?: number, fail_fast?: boolean, after?: string[], after_any?: string[]}} Item the fields of a task, and those of an item of a batch */
-/** @typedef {{allUsers?: boolean, user?: string, status?: string | string[], name?: string, namePrefix?: string, nameContains?: string, label?: string | string[], reason?: string | string[], group?: string, since?: string, sort?: string, pageSize?: number, signal?: AbortSignal}} Filters */
+/** @typedef {Schemas["Submitted"]} Submitted */
+/** @typedef {import("./events.js").GroupStatus} GroupStatus */
+/** @typedef {Schemas["Phase"]} Phase */
+/** @typedef {"day" | "user" | "group"} UsageKey */
+/** @typedef {NonNullable<import("./api.js").operations["listTasks"]["parameters"]["query"]>} ListQuery */
+/** @typedef {{group?: string, maxParallel?: number, failFast?: boolean, notify?: string, key?: string, signal?: AbortSignal}} GroupOptions maxParallel is the number of tasks of the group that may be active; with failFast, the first failure stops the others; notify is a URL for the phase changes; a repetition with the same key has no effect */
+/** @typedef {GroupOptions & {after?: string | readonly string[], afterAny?: string | readonly string[]}} SubmitOptions after and afterAny are ids or keys of tasks that must complete, or end, before the task starts */
+/** @typedef {GroupOptions & {atomic?: boolean}} BatchOptions with atomic, the server accepts all tasks or none */
+/** @typedef {{group?: string, notify?: string, key?: string, signal?: AbortSignal}} ChainOptions */
+/** @typedef {ChainOptions & {primary?: readonly string[], terminationDelay?: string}} JobGroupOptions primary are the names of tasks; when they have completed, the server ends the others after terminationDelay, for example 30s */
+/** @typedef {{allUsers?: boolean, user?: string, status?: Phase | readonly Phase[], name?: string, namePrefix?: string, nameContains?: string, label?: string | readonly string[], annotation?: string | readonly string[], reason?: string | readonly string[], group?: string, since?: string, sort?: ListQuery["sort"], pageSize?: number, signal?: AbortSignal}} Filters label and annotation are KEY=VALUE or KEY */
 /** @typedef {{timeout?: number, check?: boolean, signal?: AbortSignal}} WaitOptions timeout is in seconds; with check, a task that did not complete is an error */
+/** @typedef {Record<string, string | Iterable<string | number | boolean>>} Grid the values of each variable; a string is one value */
+/** @template G @typedef {{[Name in keyof G]: G[Name] extends string ? string : G[Name] extends Iterable<infer Value> ? Value : never}} GridPoint */
+/** @template Points @typedef {Points extends Iterable<infer Point> ? Point : GridPoint<Points>} PointOf */
 /** @template Point @typedef {{group: string, tasks: {point: Point, task_id: string}[]}} Sweep */
 
 const page = 500; // tasks on a page
@@ -27,20 +38,20 @@ const busyPause = 1; // seconds before a batch is sent again because the server 
  * A browser needs neither user nor token: the session of the dashboard identifies the user.
  */
 export class Client extends Requests {
-  /** Submits a task. When submit returns, the server has stored the task. A repeated submission with the same key has no effect. @param {Task} task @param {SubmitOptions} [o] @returns {Promise<Schemas["Submitted"]>} */
-  submit(task, { key = newKey(), group, maxParallel, failFast, after, afterAny, signal } = {}) {
-    const query = { group, max_parallel: maxParallel, fail_fast: failFast, after, after_any: afterAny };
+  /** Submits a task, given as its fields or as the text of a task file. When submit returns, the server has stored the task. A repeated submission with the same key has no effect. @param {Task | string} task @param {SubmitOptions} [o] @returns {Promise<Submitted>} */
+  submit(task, { key = newKey(), after, afterAny, signal, ...group } = {}) {
+    const query = { ...groupQuery(group), after, after_any: afterAny };
     return this.json("POST", "/tasks/submit", { query, body: task, type: typeOf(task), key, signal });
   }
 
   /**
    * Submits many tasks, in one request for each 5,000 tasks. The error has the reason BatchFailed and the results if the
-   * server rejects some of the tasks. With atomic, the server accepts all tasks or none.
-   * @param {Item[]} items @param {GroupOptions & {atomic?: boolean, signal?: AbortSignal}} [o] @returns {Promise<Schemas["Submitted"][]>}
+   * server rejects some of the tasks. With key, the keys of the tasks are `KEY/0`, `KEY/1` and so on.
+   * @param {readonly Item[]} items @param {BatchOptions} [o] @returns {Promise<Submitted[]>}
    */
-  async submitAll(items, { group, maxParallel, failFast, atomic = false, signal } = {}) {
-    const query = { group, max_parallel: maxParallel, fail_fast: failFast, atomic };
-    const texts = items.map((item) => JSON.stringify(item));
+  async submitAll(items, { key, atomic = false, signal, ...group } = {}) {
+    const query = { ...groupQuery(group), atomic };
+    const texts = items.map((item, i) => JSON.stringify(key ? { idempotency_key: `${key}/${i}`, ...item } : item));
     /** @type {any[]} */
     const results = [];
     while (results.length < texts.length) {
@@ -48,7 +59,7 @@ export class Client extends Requests {
       results.push(...(await this.batch(batch, query, signal)));
     }
     const wrong = results.filter((r) => r.code);
-    if (wrong.length) throw new ApiError(`the server rejects ${wrong.length} of ${items.length} tasks: ${wrong[0].detail}`, { status: wrong[0].code, reason: "BatchFailed", field: wrong[0].field, body: results });
+    if (wrong.length) throw new ApiError(`the server rejects ${wrong.length} of ${items.length} tasks${group.group ? ` of the group ${group.group}` : ""}: ${wrong[0].detail}`, { status: wrong[0].code, reason: "BatchFailed", field: wrong[0].field, body: results });
     return results;
   }
 
@@ -57,6 +68,7 @@ export class Client extends Requests {
     const body = "[" + texts.join(", ") + "]", key = newKey(), began = Date.now();
     for (;;) {
       const { results } = await this.json("POST", "/tasks/batch", { query, body, key, signal });
+      if (results.length !== texts.length) throw new ApiError(`${this.url} answered for ${results.length} of ${texts.length} tasks`, { reason: "WrongAnswer" });
       if (!results.some((/** @type {any} */ r) => r.code === 503) || Date.now() - began > 1000 * this.timeout) return results;
       await sleep(busyPause, signal);
     }
@@ -66,44 +78,70 @@ export class Client extends Requests {
    * Submits one task for each point, as one group. points is a grid such as `{LR: [0.1, 0.01], SEED: [1, 2]}`, or an
    * iterable. A function returns the task of a point; otherwise, points are objects of environment variables.
    * SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks.
-   * @template [Point=Record<string, any>]
-   * @param {Record<string, any> | ((point: Point) => Record<string, any>)} task
-   * @param {Record<string, readonly any[]> | Iterable<Point>} points
-   * @param {GroupOptions & {signal?: AbortSignal}} [o]
-   * @returns {Promise<Sweep<Point>>}
+   * @template {Grid | Iterable<unknown>} Points
+   * @param {Task | ((point: PointOf<Points>) => Task)} task @param {Points} points @param {BatchOptions} [o]
+   * @returns {Promise<Sweep<PointOf<Points>>>}
    */
-  async map(task, points, { group, maxParallel, failFast, signal } = {}) {
-    const all = /** @type {Point[]} */ (Symbol.iterator in points ? [.../** @type {Iterable<Point>} */ (points)] : grid(points));
-    if (!all.length) throw new TypeError("the sweep has no points");
+  async map(task, points, o = {}) {
+    const all = /** @type {PointOf<Points>[]} */ (Symbol.iterator in points ? [...points] : grid(points));
     const items = all.map((point, rank) => {
-      const made = typeof task === "function" ? /** @type {(point: Point) => Record<string, any>} */ (task)(point) : { ...task, envs: { ...task.envs, ...stringsOf(point) } };
+      const made = typeof task === "function" ? task(point) : { ...task, envs: { ...task.envs, ...stringsOf(point) } };
       return { ...made, envs: { ...made.envs, SKYPILOT_JOB_RANK: String(rank), SKYPILOT_NUM_JOBS: String(all.length) } };
     });
-    const name = group || newGroupName(items[0]);
-    const results = await this.submitAll(items, { group: name, maxParallel, failFast, signal });
-    return { group: name, tasks: all.map((point, i) => ({ point, task_id: results[i].task_id })) };
+    return this.submitGroup(items, all, items[0]?.name, o);
   }
 
-  /** The Kubernetes objects that the server would create for a task; submits nothing. @param {Task} task @returns {Promise<Schemas["Preview"]>} */
+  /** Submits tasks as one group, of which each starts when the task before has completed. The server accepts all tasks or none. @param {readonly Task[]} tasks @param {ChainOptions} [o] @returns {Promise<Sweep<number>>} */
+  async chain(tasks, o = {}) {
+    const key = o.key || newKey();
+    const items = tasks.map((task, i) => ({ ...task, idempotency_key: `${key}/${i}`, ...(i > 0 && { after: [`${key}/${i - 1}`] }) }));
+    return this.submitGroup(items, [...tasks.keys()], tasks[0]?.name, { ...o, atomic: true });
+  }
+
+  /**
+   * Submits tasks that start together or not at all, as one group. Each task needs a name of its own. The tasks reach each
+   * other as `TASK-RANK.NAME`, where NAME is the name of the job group. Without primary, all tasks are primary.
+   * @param {string} name @param {readonly Task[]} tasks @param {JobGroupOptions} [o] @returns {Promise<Sweep<number>>}
+   */
+  async jobGroup(name, tasks, { primary = [], terminationDelay, ...o } = {}) {
+    const unknown = primary.find((each) => !tasks.some((task) => task.name === each));
+    if (unknown !== undefined) throw new TypeError(`primary: the job group has no task ${JSON.stringify(unknown)}`);
+    const items = tasks.map((task) => {
+      const auxiliary = primary.length > 0 && !primary.includes(task.name || "");
+      return { ...task, job_group: name, ...(auxiliary && { auxiliary, termination_delay: terminationDelay }) };
+    });
+    return this.submitGroup(items, [...tasks.keys()], name, { ...o, atomic: true });
+  }
+
+  /** Submits tasks as one group, by default with a new name. @template Point @param {Item[]} items @param {Point[]} points @param {string | null | undefined} base @param {BatchOptions} o @returns {Promise<Sweep<Point>>} */
+  async submitGroup(items, points, base, o) {
+    if (!items.length) throw new TypeError("there are no tasks to submit");
+    if (o.key && !o.group) throw new TypeError("key is given without group: give the group too, because a new group would be another submission");
+    const group = o.group || newGroupName(base || "");
+    const results = await this.submitAll(items, { ...o, group });
+    return { group, tasks: points.map((point, i) => ({ point, task_id: results[i].task_id })) };
+  }
+
+  /** The Kubernetes objects that the server would create for a task; submits nothing. @param {Task | string} task @returns {Promise<Schemas["Preview"]>} */
   preview(task) { return this.json("POST", "/tasks/preview", { body: task, type: typeOf(task), safe: true }); }
 
-  /** @param {string} id @returns {Promise<TaskStatus>} */
-  status(id) { return this.json("GET", taskPath(id)); }
+  /** @param {string} id @param {{signal?: AbortSignal}} [o] @returns {Promise<TaskStatus>} */
+  async status(id, o) { return this.jsonOf("task_id", id, "GET", taskPath(id), o); }
 
-  /** The submitted task. @param {string} id @returns {Promise<Record<string, any>>} */
+  /** The submitted task, without the values of its secrets. @param {string} id @returns {Promise<Task>} */
   spec(id) { return this.json("GET", taskPath(id, "/spec")); }
 
   /** @param {string} id */
-  async stop(id) { await this.json("POST", taskPath(id, "/stop"), { safe: true }); }
+  async stop(id) { await this.jsonOf("task_id", id, "POST", taskPath(id, "/stop"), { key: newKey() }); }
 
   /** Stops the tasks of a group that are not over. @param {string} name @returns {Promise<number>} the number of tasks */
   async stopGroup(name) {
     segment(name); // an empty name would mean all tasks
-    return (await this.json("POST", "/tasks/stop", { query: { group: name }, safe: true })).count;
+    return (await this.json("POST", "/tasks/stop", { query: { group: name }, key: newKey() })).count;
   }
 
   /** Stops all tasks of the user. @param {{allUsers?: boolean}} [o] @returns {Promise<number>} the number of tasks */
-  async stopAll({ allUsers } = {}) { return (await this.json("POST", "/tasks/stop", { query: { all_users: allUsers } })).count; }
+  async stopAll({ allUsers } = {}) { return (await this.json("POST", "/tasks/stop", { query: { all_users: allUsers }, key: newKey() })).count; }
 
   /** The tasks that match all filters, newest first, page by page. @param {Filters} [filters] @returns {AsyncGenerator<TaskStatus, void, undefined>} */
   list(filters = {}) { return this.pages("/tasks", "tasks", queryOf(filters), filters.signal); }
@@ -115,7 +153,7 @@ export class Client extends Requests {
   async wait(id, { timeout, check, signal } = {}) {
     const status = await within(timeout, signal, `task ${id} is not over`, async (both) => {
       for (;;) {
-        const now = await this.status(id);
+        const now = await this.status(id, { signal: both });
         if (isOver(now)) return now;
         await lastEvent(this.taskEvents(id, { signal: both }));
       }
@@ -123,6 +161,9 @@ export class Client extends Requests {
     if (check && status.status !== "completed") throw new ApiError(`task ${id} is ${status.status}${status.metadata.message ? ": " + status.metadata.message : ""}`, { reason: "TaskFailed", body: status });
     return status;
   }
+
+  /** The stored outputs of one node of a task, a gzipped tar file. @param {string} id @param {number} [node] @param {{signal?: AbortSignal}} [o] */
+  download(id, node = 0, o = {}) { return readOutputs(this, taskPath(id, `/outputs/${node}`), o); }
 
   /** The lines of the log of a task, without delay, until the log ends. Lines of tasks of several nodes begin with `node-RANK | `. @param {string} id @param {import("./logs.js").LogOptions} [o] */
   logs(id, o = {}) { return readLog(this, taskPath(id, "/logs"), o); }
@@ -137,37 +178,28 @@ export class Client extends Requests {
   events({ group, allUsers, after, signal } = {}) { return new EventStream(this, "/events", { query: { group, all_users: allUsers }, after, signal }); }
 
   /** The events of a task, from the first one until the task is over. @param {string} id @param {{after?: string, signal?: AbortSignal}} [o] */
-  taskEvents(id, { after, signal } = {}) { return new EventStream(this, taskPath(id, "/events"), { after, one: true, signal }); }
+  taskEvents(id, { after, signal } = {}) { return new EventStream(this, taskPath(id, "/events"), { after, task: id, signal }); }
 
-  /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: string}} [o] @returns {AsyncGenerator<Group, void, undefined>} */
+  /** The events of a group, from now on or after an event, until all tasks of the group are over. @param {string} name @param {{after?: string, signal?: AbortSignal}} [o] */
+  groupEvents(name, { after, signal } = {}) { return new EventStream(this, "/events", { query: { group: name }, after, group: name, signal }); }
+
+  /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: Phase}} [o] @returns {AsyncGenerator<GroupStatus, void, undefined>} */
   groups({ allUsers, name, status } = {}) { return this.pages("/groups", "groups", { all_users: allUsers, name, status, limit: page }); }
 
-  /** The state of a group. @param {string} name @param {{user?: string}} [o] @returns {Promise<Group>} */
-  group(name, { user } = {}) { return this.json("GET", "/groups/" + segment(name), { query: { user } }); }
+  /** The state of a group. @param {string} name @param {{user?: string, signal?: AbortSignal}} [o] @returns {Promise<GroupStatus>} */
+  async group(name, { user, signal } = {}) { return this.jsonOf("group", name, "GET", "/groups/" + segment(name), { query: { user }, signal }); }
 
-  /** Waits until all tasks of a group are over. @param {string} name @param {WaitOptions} [o] @returns {Promise<Group>} */
+  /** Waits until all tasks of a group are over. The error has the reason WaitTimeout after timeout seconds. @param {string} name @param {WaitOptions} [o] @returns {Promise<GroupStatus>} */
   async waitGroup(name, { timeout, check, signal } = {}) {
-    const group = await within(timeout, signal, `group ${name} is not over`, (both) => this.untilOver(name, both));
+    const group = await within(timeout, signal, `group ${name} is not over`, async (both) => {
+      for (;;) {
+        const now = await this.group(name, { signal: both });
+        if (!unfinished(now)) return now;
+        await lastEvent(this.groupEvents(name, { signal: both }));
+      }
+    });
     if (check && group.status !== "completed") throw new ApiError(`group ${name} is ${group.status}`, { reason: "GroupFailed", body: group });
     return group;
-  }
-
-  /** @param {string} name @param {AbortSignal} signal @returns {Promise<Group>} */
-  async untilOver(name, signal) {
-    for (;;) {
-      const stream = this.events({ group: name, signal });
-      try {
-        await stream.open();
-        for (;;) {
-          const group = await this.group(name);
-          let left = (group.by_status.pending || 0) + (group.by_status.running || 0);
-          if (!left) return group;
-          while (left > 0) if (isOver(await stream.next())) left--; // an event may already count in group, which then is read once more
-        }
-      } catch (err) {
-        if (!(err instanceof ApiError) || err.status !== 410) throw err; // events were missed during an interruption
-      } finally { stream.close(); }
-    }
   }
 
   /** Counts of the tasks. @param {{allUsers?: boolean}} [o] @returns {Promise<Schemas["Summary"]>} */
@@ -176,34 +208,38 @@ export class Client extends Requests {
   /** What the machines offer. @returns {Promise<Schemas["Capacity"]>} */
   capacity() { return this.json("GET", "/capacity"); }
 
-  /** What ended tasks have used. @param {{since?: string, by?: string | string[], group?: string, allUsers?: boolean}} [o] @returns {Promise<Schemas["UsageReport"]>} */
-  usage({ since, by, group, allUsers } = {}) { return this.json("GET", "/usage", { query: { since, by: Array.isArray(by) ? by.join(",") : by, group, all_users: allUsers } }); }
+  /** What ended tasks have used. @param {{since?: string, by?: UsageKey | readonly UsageKey[], group?: string, allUsers?: boolean}} [o] @returns {Promise<Schemas["UsageReport"]>} */
+  usage({ since, by, group, allUsers } = {}) { return this.json("GET", "/usage", { query: { since, by: by === undefined ? by : [by].flat().join(","), group, all_users: allUsers } }); }
 
   /** The user, with limits and usage. @returns {Promise<Schemas["Whoami"]>} */
   whoami() { return this.json("GET", "/whoami"); }
 
-  /** @param {{allUsers?: boolean, name?: string, status?: string}} [o] @returns {AsyncGenerator<Schemas["VolumeStatus"], void, undefined>} */
+  /** @param {{allUsers?: boolean, name?: string, status?: "Pending" | "Bound" | "Lost" | "Failed"}} [o] @returns {AsyncGenerator<Schemas["VolumeStatus"], void, undefined>} */
   volumes({ allUsers, name, status } = {}) { return this.pages("/volumes", "volumes", { all_users: allUsers, name, status, limit: page }); }
 
   /** @param {Schemas["Volume"]} volume @param {{key?: string}} [o] @returns {Promise<Schemas["Created"]>} */
   createVolume(volume, { key = newKey() } = {}) { return this.json("POST", "/volumes/create", { body: volume, key }); }
 
   /** @param {string} id @param {{force?: boolean}} [o] */
-  async deleteVolume(id, { force } = {}) { await this.json("DELETE", "/volumes/" + segment(id), { query: { force } }); }
+  async deleteVolume(id, { force } = {}) { await this.json("DELETE", "/volumes/" + segment(id), { query: { force }, key: newKey() }); }
 }
 
-/** The combinations of the values of a grid. @param {Record<string, readonly any[]>} values @returns {Record<string, any>[]} */
-export function grid(values) {
-  /** @type {Record<string, any>[]} */
+/** The combinations of the values of a grid. The last variable changes first. @template {Grid} G @param {G} axes @returns {GridPoint<G>[]} */
+export function grid(axes) {
+  /** @type {any[]} */
   let all = [{}];
-  for (const [name, list] of Object.entries(values)) all = all.flatMap((point) => list.map((value) => ({ ...point, [name]: value })));
+  for (const [name, axis] of Object.entries(axes)) {
+    if (!(Symbol.iterator in Object(axis))) throw new TypeError(`${name} has the value ${axis}: give a list of values, for example [${axis}]`);
+    const values = typeof axis === "string" ? [axis] : [...axis];
+    all = all.flatMap((point) => values.map((value) => ({ ...point, [name]: value })));
+  }
   return all;
 }
 
 /** @param {string} id @param {string} [rest] */
 const taskPath = (id, rest = "") => `/tasks/${segment(id)}${rest}`;
 
-/** @param {Task} task */
+/** @param {Task | string} task */
 const typeOf = (task) => (typeof task === "string" ? "application/yaml" : "application/json");
 
 /** @param {any} point @returns {Record<string, string>} */
@@ -211,6 +247,9 @@ function stringsOf(point) {
   if (typeof point !== "object" || !point) throw new TypeError(`the point ${point} is no object of variables: pass a function that returns its task`);
   return Object.fromEntries(Object.entries(point).map(([name, value]) => [name, String(value)]));
 }
+
+/** @param {GroupOptions} o */
+const groupQuery = ({ group, maxParallel, failFast, notify }) => ({ group, max_parallel: maxParallel, fail_fast: failFast, notify });
 
 /** How many texts from the first on fit one request. @param {string[]} texts @param {number} first */
 function fit(texts, first) {
@@ -222,9 +261,9 @@ function fit(texts, first) {
   return n;
 }
 
-/** @param {Record<string, any>} task */
-function newGroupName(task) {
-  const base = String(task.name || "").replace(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 40).replace(/^[-_.]+|[-_.]+$/g, "") || "sweep";
+/** @param {string} name */
+function newGroupName(name) {
+  const base = name.replace(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 40).replace(/^[-_.]+|[-_.]+$/g, "") || "sweep";
   return base + "-" + Array.from(crypto.getRandomValues(new Uint8Array(5)), (b) => (b % 36).toString(36)).join("");
 }
 

@@ -13,7 +13,7 @@ export class ApiError extends Error {
     this.name = "ApiError";
     /** Status of the response; 0 without a response. */
     this.status = status;
-    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `Redirected`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
+    /** Why the request failed, for example `LimitReached`; `ConnectionFailed`, `Redirected`, `WrongAnswer`, `ChecksumMismatch`, `LogBroken`, `WaitTimeout`, `TaskFailed`, `GroupFailed` and `BatchFailed` are reasons of the client. */
     this.reason = reason;
     /** The wrong field or parameter; empty if the error is about the whole request. */
     this.field = field;
@@ -58,6 +58,20 @@ function secondsOf(retryAfter) {
 export function connectionFailed(url, cause) {
   const why = /** @type {any} */ (cause)?.cause?.message || /** @type {any} */ (cause)?.message || cause;
   return new ApiError(`${url} does not respond: ${why}`, { reason: "ConnectionFailed", cause });
+}
+
+/**
+ * Whether a connection broke, and did not fail to be established. A browser gives both failures the same error.
+ * @param {ApiError} err
+ */
+export function isBroken(err) {
+  const code = /** @type {any} */ (err.cause)?.cause?.code;
+  return err.reason === "ConnectionFailed" && (code === undefined || ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes(code));
+}
+
+/** Throws an error if a response is about another object than the request. @param {string} url @param {string} field @param {string} asked @param {unknown} found */
+export function checkAnswer(url, field, asked, found) {
+  if (found !== asked) throw new ApiError(`${url} was asked about ${field} "${asked}" and answered about "${found}": check the proxies between the client and the server`, { reason: "WrongAnswer" });
 }
 
 /** Whether the server or the connection to it may work again later. @param {unknown} err */

@@ -1,10 +1,12 @@
 // Reads the log of a task, and resumes it after breaks of the connection without loss or repeats.
 import { LogPosition } from "./cursor.js";
-import { ApiError, connectionFailed, isUnavailable } from "./errors.js";
+import { ApiError, isUnavailable } from "./errors.js";
+import { readPart } from "./requests.js";
 import { pauseBeforeRetry, resumePause, sleep, steady } from "./retry.js";
 
 /** @typedef {{follow?: boolean, node?: number, attempt?: number, tail?: number, since?: number, timestamps?: boolean, signal?: AbortSignal}} LogOptions since is in seconds */
 
+const maxPings = 3; // empty lines that the server did not send in time, after which the connection counts as broken
 const maxIdle = 3; // repeated requests that bring nothing new, after which the log is over also if they do not repeat each line
 
 /**
@@ -13,17 +15,22 @@ const maxIdle = 3; // repeated requests that bring nothing new, after which the 
  */
 export async function* readLog(requests, path, { follow = true, node, attempt, tail, since, timestamps = false, signal }) {
   const position = new LogPosition(), end = new End(position, follow), asked = Date.now();
-  let began = false, failures = 0, down = 0;
+  let began = false, failures = 0, down = 0, silence = Infinity; // seconds without data after which the connection counts as broken
   for (;;) {
-    const lines = position.lines, opened = Date.now();
-    const age = since !== undefined && began ? since + (opened - asked) / 1000 : since;
+    const lines = position.lines, sent = Date.now();
+    let opened = Infinity;
+    const age = since !== undefined && began ? since + (sent - asked) / 1000 : since;
     const query = { tail, since: age === undefined ? undefined : age.toFixed(3) + "s", node, attempt, timestamps, follow: follow ? undefined : "false" };
     try {
-      const response = await requests.once("GET", path, { query, headers: { "X-Log-Resume": position.token() }, stream: true, signal });
+      const response = await requests.once("GET", path, { query, headers: { "X-Log-Resume": position.token(), "X-Log-Ping": "true" }, stream: true, limit: silence, signal });
       began = true;
+      opened = Date.now();
       position.begin(response.headers.get("X-Log-Resumable") === "true");
+      const ping = position.resumable ? Number(response.headers.get("X-Log-Ping")) : 0; // seconds without a line after which the server sends an empty line
+      silence = ping ? maxPings * ping : Infinity;
       let rest = "";
-      for await (const line of linesOf(response, requests.url, signal)) {
+      for await (const line of linesOf(response, requests.url, silence, signal)) {
+        if (ping && line === "\n") continue;
         if (line.endsWith("\n")) {
           const shown = position.accept(line.slice(0, -1), timestamps);
           if (shown !== null) yield shown;
@@ -34,7 +41,7 @@ export async function* readLog(requests, path, { follow = true, node, attempt, t
       if (end.checks > 1) await sleep(resumePause(0), signal);
     } catch (err) {
       if (end.isGone(err)) break;
-      const pause = !began ? pauseBeforeRetry(err, failures, true) : position.canResume() && isUnavailable(err) ? resumePause(failures) : null;
+      const pause = !began ? pauseBeforeRetry(err, failures, true, requests.reached) : position.canResume() && isUnavailable(err) ? resumePause(failures) : null;
       if (pause === null) throw began ? broken(err) : err;
       const now = Date.now();
       if (began && (position.lines > lines || now - opened > 1000 * steady)) failures = down = 0;
@@ -88,13 +95,13 @@ function broken(err) {
   return new ApiError("the log broke off, and the server cannot resume it: read the log again", { reason: "LogBroken", cause: err });
 }
 
-/** The lines of a response with their newlines; the last one may be a part of a line. @param {Response} response @param {string} url @param {AbortSignal} [signal] */
-async function* linesOf(response, url, signal) {
+/** The lines of a response with their newlines; the last one may be a part of a line. @param {Response} response @param {string} url @param {number} silence as in readPart @param {AbortSignal} [signal] */
+async function* linesOf(response, url, silence, signal) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let rest = "";
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((err) => { throw signal?.aborted ? signal.reason : connectionFailed(url, err); });
+      const { done, value } = await readPart(reader, url, silence, signal);
       if (done) break;
       const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
       rest = /** @type {string} */ (lines.pop());

@@ -1,10 +1,12 @@
 // What needs no server, or only one answer of a server.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { createServer as listen } from "node:net";
 import { test } from "node:test";
 import { ApiError, Client, grid } from "../index.js";
 import { LogPosition } from "../cursor.js";
+import { pauseBeforeRetry } from "../retry.js";
 import { EventParser, later } from "../sse.js";
 
 /** A server that gives the answers in turn, and then the last one again. @param {((request: any, response: any) => void)[]} answers @param {(client: Client, requests: any[]) => Promise<void>} act */
@@ -22,6 +24,7 @@ async function stub(answers, act, options = {}) {
 }
 
 const json = (status, body, headers = {}) => (_, response) => { response.writeHead(status, { "Content-Type": "application/json", ...headers }); response.end(JSON.stringify(body)); };
+const sse = (text) => (_, response) => { response.writeHead(200, { "Content-Type": "text/event-stream" }); response.write(text); };
 const submitted = json(200, { task_id: "lex9x817", status: "submitted", message: "" });
 const busy = json(503, { detail: "busy", reason: "Unavailable" }, { "Retry-After": "1" });
 
@@ -45,7 +48,7 @@ test("no redirect is followed, because another host would get the body", () => s
 }));
 
 test("a request whose repetition has an effect is not repeated", () => stub([busy], async (client, requests) => {
-  await assert.rejects(client.stopAll(), { status: 503, reason: "Unavailable", retryAfter: 1 });
+  await assert.rejects(client.json("POST", "/tasks/stop"), { status: 503, reason: "Unavailable", retryAfter: 1 });
   assert.equal(requests.length, 1);
 }));
 
@@ -70,10 +73,83 @@ test("an error page of a proxy is an error too", () => stub([(_, response) => { 
   await assert.rejects(client.summary(), { status: 502, reason: "", detail: "<html>Bad Gateway" });
 }));
 
-test("no server is an error of the connection", async () => {
-  const client = new Client({ url: "http://127.0.0.1:1", user: "ann" });
+/** The URL of a port of this machine without a server. */
+async function closedURL() {
+  const server = listen();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  const { port } = /** @type {any} */ (server.address());
+  await new Promise((resolve) => server.close(() => resolve(undefined)));
+  return `http://127.0.0.1:${port}`;
+}
+
+test("a request to a server that was never reached fails at once", async () => {
+  let sent = 0;
+  const client = new Client({ url: await closedURL(), user: "ann", fetch: (input, init) => { sent++; return fetch(input, init); } });
   await assert.rejects(client.stopAll(), { status: 0, reason: "ConnectionFailed" });
+  await assert.rejects(client.status("a"), { status: 0, reason: "ConnectionFailed" });
+  assert.equal(sent, 2);
 });
+
+const running = json(200, { task_id: "a", status: "running" }), stopped = json(200, { count: 2 });
+
+test("requests whose repetition has no effect wait until a restarted server responds", () => stub([running, json(502, {}), json(503, {}), json(504, {}), running, stopped], async (client, requests) => {
+  const down = await closedURL();
+  let refused = 0; // requests that still fail
+  client.fetch = (input, init) => fetch(refused-- > 0 ? String(input).replace(client.url, down) : input, init);
+  await client.status("a");
+  refused = 2;
+  assert.equal((await client.status("a")).status, "running");
+  assert.equal(requests.length, 5);
+  refused = 1;
+  assert.equal(await client.stopAll(), 2);
+  refused = Infinity;
+  client.timeout = 0.2;
+  await assert.rejects(client.status("a"), { reason: "ConnectionFailed" });
+}));
+
+test("a client waits for a restarted server without a limit of attempts, but not for one that it never reached", () => {
+  const refused = new ApiError("", { reason: "ConnectionFailed", cause: { cause: { code: "ECONNREFUSED" } } });
+  const broken = new ApiError("", { reason: "ConnectionFailed", cause: { cause: { code: "UND_ERR_SOCKET" } } });
+  assert.deepEqual([refused, broken].map((err) => pauseBeforeRetry(err, 100, true, true)), [2, 2]);
+  assert.deepEqual([refused, broken].map((err) => pauseBeforeRetry(err, 0, true, false)), [null, 0.1]);
+  assert.deepEqual([refused, broken].map((err) => pauseBeforeRetry(err, 100, true, false)), [null, null]);
+  assert.deepEqual([refused, broken].map((err) => pauseBeforeRetry(err, 0, false, true)), [null, null]);
+  assert.equal(pauseBeforeRetry(new ApiError("", { status: 500 }), 0, true, true), null);
+});
+
+test("a stop whose response is lost is repeated with the same key", async () => {
+  /** @type {((client: Client) => Promise<unknown>)[]} */
+  const stops = [(c) => c.stopAll(), (c) => c.stopGroup("g"), (c) => c.stop("a"), (c) => c.deleteVolume("v")];
+  for (const stop of stops) {
+    await stub([(_, response) => response.destroy(), json(200, { task_id: "a", count: 2 })], async (client, requests) => {
+      assert.ok([2, undefined].includes(/** @type {any} */ (await stop(client))));
+      assert.equal(requests.length, 2);
+      assert.match(requests[0].headers["idempotency-key"], /^[0-9a-f]{36}$/);
+      assert.equal(requests[0].headers["idempotency-key"], requests[1].headers["idempotency-key"]);
+    });
+  }
+});
+
+test("an answer about another object is an error", () => stub([json(200, { task_id: "b", group: "b" })], async (client) => {
+  for (const call of [client.status("a"), client.stop("a"), client.group("a"), client.wait("a"), client.waitGroup("a")]) {
+    await assert.rejects(call, { reason: "WrongAnswer", message: /about (task_id|group) "a" and answered about "b"/ });
+  }
+  await stub([sse(`id: 1.1\ndata: {"task_id": "b", "status": "running"}\n\n`)], (other) => assert.rejects(other.taskEvents("a").next(), { reason: "WrongAnswer" }));
+  await stub([json(200, { results: [] })], (other) => assert.rejects(other.submitAll([{ run: "true" }]), { reason: "WrongAnswer" }));
+}));
+
+test("a URL needs no scheme, and an unusable one is an error with a sentence", () => stub([running], async (client) => {
+  const other = new Client({ url: client.url.replace("http://", "") + "/", user: "ann" });
+  assert.equal(other.url, client.url);
+  assert.equal((await other.status("a")).status, "running");
+  assert.equal(new Client({ url: "localhost:8000" }).url, "http://localhost:8000");
+  assert.equal(new Client({ url: "https://h/base//" }).url, "https://h/base");
+  assert.throws(() => new Client({}), { message: "url is missing: give the URL of the server, for example http://localhost:8000" });
+  for (const url of ["http://", "ftp://h", "h:many", "http://h?x=1"]) {
+    assert.throws(() => new Client({ url }), { name: "TypeError", message: `url "${url}" is not the URL of a server: give for example http://localhost:8000` });
+  }
+  assert.throws(() => new Client({ url: "example.com", token: "t" }), /plain HTTP/);
+}));
 
 test("a list reads one page after the other", () => stub([json(200, { tasks: [{ task_id: "a" }, { task_id: "b" }] }, { "X-Next-Cursor": "c1" }), json(200, { tasks: [{ task_id: "c" }] })], async (client, requests) => {
   const ids = [];
@@ -106,7 +182,9 @@ test("an abort ends a request and a pause", () => stub([busy], async (client) =>
 }));
 
 test("a grid is all combinations", () => {
-  assert.deepEqual(grid({ LR: [0.1, 0.01], SEED: [1] }), [{ LR: 0.1, SEED: 1 }, { LR: 0.01, SEED: 1 }]);
+  assert.deepEqual(grid({ LR: [0.1, 0.01], SEED: new Set([1]) }), [{ LR: 0.1, SEED: 1 }, { LR: 0.01, SEED: 1 }]);
+  assert.deepEqual(grid({ LR: "abc", SEED: [1, 2] }), [{ LR: "abc", SEED: 1 }, { LR: "abc", SEED: 2 }]);
+  assert.throws(() => grid(/** @type {any} */ ({ LR: 0.1 })), { name: "TypeError", message: "LR has the value 0.1: give a list of values, for example [0.1]" });
 });
 
 test("a sweep is one group, and its tasks know their numbers", () => stub([json(200, { results: [{ task_id: "a" }, { task_id: "b" }] })], async (client, requests) => {
@@ -119,6 +197,83 @@ test("a sweep is one group, and its tasks know their numbers", () => stub([json(
 
 test("a batch with rejected tasks is an error with all results", () => stub([json(200, { results: [{ task_id: "a" }, { code: 422, detail: "run is empty", reason: "Invalid", field: "run" }] })], async (client) => {
   await assert.rejects(client.submitAll([{ run: "true" }, { run: "" }]), (err) => err instanceof ApiError && err.reason === "BatchFailed" && err.status === 422 && err.field === "run" && err.body[0].task_id === "a");
+}));
+
+const accepted = (/** @type {string[]} */ ...ids) => json(200, { results: ids.map((id) => ({ task_id: id })) });
+const bodyOf = (/** @type {any} */ request) => JSON.parse(request.body);
+
+test("a sweep, a batch and a submission have the options of a group", () => stub([accepted("a", "b")], async (client, requests) => {
+  const o = { group: "g", maxParallel: 2, failFast: true, notify: "https://h/x" }, query = "group=g&max_parallel=2&fail_fast=true&notify=https%3A%2F%2Fh%2Fx";
+  await client.map({ run: "x" }, { LR: [1, 2] }, { ...o, key: "k", atomic: true });
+  await client.submitAll([{ run: "x" }, { run: "y", idempotency_key: "mine" }], { ...o, key: "k" });
+  await client.submit({ run: "x" }, { ...o, key: "k" });
+  assert.deepEqual(requests.map((r) => r.url), [`/tasks/batch?${query}&atomic=true`, `/tasks/batch?${query}`, `/tasks/submit?${query}`]);
+  assert.deepEqual(bodyOf(requests[0]).map((/** @type {any} */ i) => i.idempotency_key), ["k/0", "k/1"]);
+  assert.deepEqual(bodyOf(requests[1]).map((/** @type {any} */ i) => i.idempotency_key), ["k/0", "mine"]);
+  assert.equal(requests[2].headers["idempotency-key"], "k");
+  await assert.rejects(client.map({ run: "x" }, { LR: [1, 2] }, { key: "k" }), /key is given without group/);
+  await assert.rejects(client.map({ run: "x" }, []), /no tasks to submit/);
+}));
+
+test("each task of a chain starts after the task before it", () => stub([accepted("a", "b", "c")], async (client, requests) => {
+  const chain = await client.chain([{ name: "prepare", run: "1" }, { run: "2" }, { run: "3" }], { notify: "https://h/x" });
+  assert.match(chain.group, /^prepare-[a-z0-9]{5}$/);
+  assert.deepEqual(chain.tasks, [{ point: 0, task_id: "a" }, { point: 1, task_id: "b" }, { point: 2, task_id: "c" }]);
+  const [first, second, third] = bodyOf(requests[0]);
+  assert.deepEqual([first.after, second.after, third.after], [undefined, [first.idempotency_key], [second.idempotency_key]]);
+  assert.equal(requests[0].url, `/tasks/batch?group=${chain.group}&notify=https%3A%2F%2Fh%2Fx&atomic=true`);
+  await client.chain([{ run: "1" }, { run: "2" }, { run: "3" }], { group: "g", key: "nightly" });
+  assert.deepEqual(bodyOf(requests[1]).map((/** @type {any} */ i) => [i.idempotency_key, i.after]), [["nightly/0", undefined], ["nightly/1", ["nightly/0"]], ["nightly/2", ["nightly/1"]]]);
+  await assert.rejects(client.chain([]), /no tasks to submit/);
+}));
+
+test("the tasks of a job group start together, and those that are not primary end after the others", () => stub([accepted("a", "b")], async (client, requests) => {
+  const tasks = [{ name: "train", run: "1" }, { name: "cache", run: "2" }];
+  const made = await client.jobGroup("rl", tasks, { primary: ["train"], terminationDelay: "30s" });
+  assert.match(made.group, /^rl-[a-z0-9]{5}$/);
+  assert.deepEqual(made.tasks.map((t) => t.task_id), ["a", "b"]);
+  assert.equal(requests[0].url, `/tasks/batch?group=${made.group}&atomic=true`);
+  assert.deepEqual(bodyOf(requests[0]), [{ ...tasks[0], job_group: "rl" }, { ...tasks[1], job_group: "rl", auxiliary: true, termination_delay: "30s" }]);
+  await client.jobGroup("rl", tasks, { group: "g" });
+  assert.deepEqual(bodyOf(requests[1]), tasks.map((t) => ({ ...t, job_group: "rl" })));
+  await assert.rejects(client.jobGroup("rl", tasks, { primary: ["trian"] }), /the job group has no task "trian"/);
+}));
+
+test("tasks are found by their annotations", () => stub([json(200, { tasks: [] })], async (client, requests) => {
+  await client.list({ annotation: ["run=7", "owner"], label: "team=x" }).next();
+  assert.equal(requests[0].url, "/tasks?annotation=run%3D7&annotation=owner&label=team%3Dx&limit=500");
+}));
+
+const final = (/** @type {number} */ n, /** @type {string} */ task) => ({ id: `${n}.1`, kind: "task", type: "phase", task_id: task, group: "g", status: "completed" });
+const message = (/** @type {{id: string}} */ event) => `id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`;
+const groupOf = (/** @type {number} */ running) => json(200, { group: "g", status: running ? "running" : "completed", by_status: { completed: 2 - running, running } });
+
+test("the events of a group end with the group, and none is missing", () => stub([
+  sse("id: 5.0\n\n"), groupOf(0), json(200, { events: [final(6, "a")] }, { "X-Next-Cursor": "6.1" }), json(200, { events: [final(7, "b")] }),
+], async (client, requests) => {
+  const got = [];
+  for await (const event of await client.groupEvents("g").open()) got.push(event.task_id);
+  assert.deepEqual(got, ["a", "b"]);
+  assert.deepEqual(requests.map((r) => r.url), ["/events?group=g", "/groups/g", "/events?group=g&last_event_id=5.0", "/events?group=g&last_event_id=6.1"]);
+}));
+
+test("the events of a group go on while tasks are not over, also if the state counts an event that is yet to arrive", () => {
+  /** @type {any} */ let stream;
+  const state = (/** @type {number} */ running, /** @type {string} */ text) => (/** @type {any} */ request, /** @type {any} */ response) => { groupOf(running)(request, response); stream.write(text); };
+  return stub([
+    (_, response) => { stream = response; sse("id: 5.0\n\n")(_, response); },
+    state(1, message(final(6, "a"))), // the state counts the end of the task a
+    state(1, message(final(7, "b"))),
+    groupOf(0), json(200, { events: [] }),
+  ], async (client, requests) => {
+    const got = [];
+    for await (const event of client.groupEvents("g")) got.push(event.task_id);
+    assert.deepEqual([got, requests.length], [["a", "b"], 5]);
+  });
+});
+
+test("a wait for a group ends when the last event has arrived", () => stub([groupOf(1), sse("id: 5.0\n\n" + message(final(6, "b"))), groupOf(0), json(200, { events: [] }), groupOf(0)], async (client) => {
+  assert.equal((await client.waitGroup("g", { check: true })).status, "completed");
 }));
 
 test("events arrive whole from any pieces of the stream", () => {
@@ -229,3 +384,54 @@ test("a log that the server removes after its end is complete", () => stub([(_, 
   for await (const line of client.logs("a")) got.push(line);
   assert.deepEqual([got, requests.length], [shown, 2]);
 }));
+
+test("a log whose connection is silent for longer than the pings of the server is resumed, and pings are no lines", () => {
+  const answer = (/** @type {number} */ count) => (/** @type {any} */ request, /** @type {any} */ response) => { // more lines than count are not sent
+    const since = Number(request.headers["x-log-resume"].split("@")[1] || 0);
+    const lines = whole.split(/(?<=\n)/).filter((line) => Date.parse(line.split(" ")[0]) / 1000 >= since);
+    response.writeHead(200, { "X-Log-Resumable": "true", "X-Log-Ping": "0.05" });
+    response.write("\n" + lines.slice(0, count).join("\n") + "\n");
+    if (count === Infinity) response.end();
+  };
+  return stub([answer(1), answer(0), () => {}, answer(Infinity)], async (client, requests) => {
+    const got = [];
+    for await (const line of client.logs("a")) got.push(line);
+    assert.deepEqual([got, requests.length], [shown, 5]);
+    assert.ok(requests.every((r) => r.headers["x-log-ping"] === "true"));
+  });
+});
+
+test("an empty line of a server without pings is a line", () => serveLog("\nno time\n", [], async (client) => {
+  const got = [];
+  for await (const line of client.logs("a")) got.push(line);
+  assert.deepEqual(got, ["", "no time"]);
+}, "false"));
+
+const archive = Buffer.from(Array.from({ length: 1000 }, (_, i) => i)), sum = createHash("sha256").update(archive).digest("hex");
+
+/** Answers with a part of the archive, and breaks the connection before the end. @param {number} cut bytes of this response */
+const outputs = (cut = Infinity, { ranges = true, tag = `"${sum}"`, bytes = archive } = {}) => (/** @type {any} */ request, /** @type {any} */ response) => {
+  const from = ranges && request.headers["if-range"] === tag ? Number(/^bytes=(\d+)-$/.exec(request.headers.range)?.[1]) : 0;
+  const rest = bytes.subarray(from);
+  response.writeHead(from ? 206 : 200, { ETag: tag, "Content-Length": rest.length, ...(from && { "Content-Range": `bytes ${from}-${bytes.length - 1}/${bytes.length}` }) });
+  response.write(rest.subarray(0, cut), () => (cut < rest.length ? response.destroy() : response.end()));
+};
+
+for (const [name, answers, ranges] of /** @type {[string, ((request: any, response: any) => void)[], (string | undefined)[]][]} */ ([
+  ["from one response", [outputs()], [undefined]],
+  ["from the byte at which a connection broke", [outputs(400), outputs(100), outputs()], [undefined, "bytes=400-", "bytes=500-"]],
+  ["from the first byte if the server has no ranges", [outputs(400), outputs(Infinity, { ranges: false })], [undefined, "bytes=400-"]],
+  ["from the first byte if the outputs are others by now", [outputs(400, { tag: '"other"' }), outputs()], [undefined, "bytes=400-"]],
+  ["from the first byte if the server names no version", [outputs(400, { tag: "" }), outputs()], [undefined, undefined]],
+])) {
+  test(`outputs are downloaded ${name}`, () => stub(answers, async (client, requests) => {
+    assert.deepEqual(Buffer.from(await client.download("a", 1)), archive);
+    assert.deepEqual(requests.map((r) => r.headers.range), ranges);
+    assert.equal(requests[0].url, "/tasks/a/outputs/1");
+  }));
+}
+
+test("outputs with another checksum, and outputs that the server does not have, are errors", async () => {
+  await stub([outputs(Infinity, { bytes: archive.subarray(1) })], (client) => assert.rejects(client.download("a"), { reason: "ChecksumMismatch" }));
+  await stub([json(404, { detail: "no outputs", reason: "OutputsNotFound" })], (client) => assert.rejects(client.download("a"), { status: 404, reason: "OutputsNotFound" }));
+});
