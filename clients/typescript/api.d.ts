@@ -1369,7 +1369,7 @@ export interface components {
              *     }
              */
             file_mounts?: {
-                [key: string]: string | Record<string, never> | null;
+                [key: string]: string | Record<string, unknown> | null;
             } | null;
             /**
              * @deprecated
@@ -1470,7 +1470,7 @@ export interface components {
                 [key: string]: string | components["schemas"]["VolumeMount"];
             } | null;
             /** @description A directory that the CLI uploads to `~/sky_workdir`, where both scripts start; if your machine does not have the directory, a directory of the image. Forms: `directory`, `{url, ref}` of a git repository. */
-            workdir?: string | Record<string, never> | null;
+            workdir?: string | Record<string, unknown> | null;
         };
         JobRecovery: {
             max_restarts_on_errors?: number | string | null;
@@ -1901,7 +1901,7 @@ export interface components {
              *     }
              */
             file_mounts?: {
-                [key: string]: string | Record<string, never> | null;
+                [key: string]: string | Record<string, unknown> | null;
             } | null;
             /**
              * @deprecated
@@ -1992,7 +1992,7 @@ export interface components {
                 [key: string]: string | components["schemas"]["VolumeMount"];
             } | null;
             /** @description A directory that the CLI uploads to `~/sky_workdir`, where both scripts start; if your machine does not have the directory, a directory of the image. Forms: `directory`, `{url, ref}` of a git repository. */
-            workdir?: string | Record<string, never> | null;
+            workdir?: string | Record<string, unknown> | null;
         };
         TaskConfig: {
             /**
@@ -2178,14 +2178,14 @@ export interface components {
              *     }
              * @example 2
              */
-            accelerators?: string | number | (string | number)[] | Record<string, never> | null;
+            accelerators?: string | number | (string | number)[] | Record<string, unknown> | null;
             /** @description Alternative resources: the server uses the first alternative that fits an empty machine of the cluster; if none fits, the server uses the first one. Forms: a list of resources; fields outside of the list apply to every alternative. */
             any_of?: components["schemas"]["TaskResources"][] | null;
             /**
              * @deprecated
              * @description Not used; a task ends when its scripts end.
              */
-            autostop?: boolean | number | string | Record<string, never> | null;
+            autostop?: boolean | number | string | Record<string, unknown> | null;
             /** @description The same as infra. */
             cloud?: string | null;
             /**
@@ -2217,12 +2217,12 @@ export interface components {
              *     }
              * @example 2
              */
-            gpus?: string | number | (string | number)[] | Record<string, never> | null;
+            gpus?: string | number | (string | number)[] | Record<string, unknown> | null;
             /**
              * @description The container's image. Forms: `IMAGE`, `docker:IMAGE`, `{docker: IMAGE}`, `{REGION: IMAGE}` if all images are the same.
              * @example python:3.13-slim
              */
-            image_id?: string | Record<string, never> | null;
+            image_id?: string | Record<string, unknown> | null;
             /**
              * @description All tasks run on the cluster of the server. Forms: `kubernetes`, `k8s`; other values get a warning.
              * @example kubernetes

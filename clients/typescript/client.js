@@ -83,7 +83,7 @@ export class Client extends Requests {
    * @returns {Promise<Sweep<PointOf<Points>>>}
    */
   async map(task, points, o = {}) {
-    const all = /** @type {PointOf<Points>[]} */ (Symbol.iterator in points ? [...points] : grid(points));
+    const all = /** @type {PointOf<Points>[]} */ (Symbol.iterator in points ? [.../** @type {Iterable<unknown>} */ (points)] : grid(points));
     const items = all.map((point, rank) => {
       const made = typeof task === "function" ? task(point) : { ...task, envs: { ...task.envs, ...stringsOf(point) } };
       return { ...made, envs: { ...made.envs, SKYPILOT_JOB_RANK: String(rank), SKYPILOT_NUM_JOBS: String(all.length) } };

@@ -1,7 +1,7 @@
 // Writes api.d.ts, the types of the API, and types/, the types of the client: node generate.mjs.
 // With --check, reports whether they are up to date. The tools are those of test/ui.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,12 +13,13 @@ const read = (dir) => Object.fromEntries(readdirSync(dir).sort().map((name) => [
 
 const dir = mkdtempSync(join(tmpdir(), "k8s-cli-types-"));
 try {
-  run("openapi-typescript", "../../pkg/api/openapi/openapi.json", "-o", join(dir, "api.d.ts"));
+  run("openapi-typescript", "../../pkg/api/openapi/openapi.json", "--empty-objects-unknown", "-o", join(dir, "api.d.ts"));
   if (check && readFileSync(join(dir, "api.d.ts"), "utf8") !== readFileSync(join(here, "api.d.ts"), "utf8")) {
     throw new Error("api.d.ts is out of date: run make typescript");
   }
   if (!check) execFileSync("cp", [join(dir, "api.d.ts"), here]);
   run("tsc", "-p", ".", "--outDir", join(dir, "types"));
+  writeFileSync(join(dir, "types/api.d.ts"), 'export * from "../api.js";\n'); // the types of the client import ./api.js, as the sources do
   if (check && JSON.stringify(read(join(dir, "types"))) !== JSON.stringify(read(join(here, "types")))) {
     throw new Error("types/ is out of date: run make typescript");
   }
@@ -26,7 +27,15 @@ try {
     rmSync(join(here, "types"), { recursive: true, force: true });
     execFileSync("cp", ["-r", join(dir, "types"), here]);
   }
-  run("tsc", "--noEmit", "--strict", "--target", "es2022", "--module", "preserve", "--lib", "es2023,dom,dom.iterable,dom.asynciterable", "test/consumer.ts");
+  // A program that has installed the package, with each way in which TypeScript finds packages.
+  const program = join(dir, "program");
+  mkdirSync(join(program, "node_modules"), { recursive: true });
+  symlinkSync(here, join(program, "node_modules/k8s-cli-client"));
+  writeFileSync(join(program, "package.json"), '{"type": "module"}\n');
+  copyFileSync(join(here, "test/consumer.ts"), join(program, "consumer.ts"));
+  for (const [module, resolution] of [["preserve", "bundler"], ["node16", "node16"], ["es2022", "node10"]]) {
+    run("tsc", "--noEmit", "--strict", "--target", "es2022", "--module", module, "--moduleResolution", resolution, "--lib", "es2023,dom,dom.iterable,dom.asynciterable", join(program, "consumer.ts"));
+  }
 } catch (err) {
   console.error(err.stdout || err.message);
   process.exitCode = 1;

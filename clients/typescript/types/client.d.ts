@@ -1,43 +1,48 @@
-/** The combinations of the values of a grid. @param {Record<string, readonly any[]>} values @returns {Record<string, any>[]} */
-export function grid(values: Record<string, readonly any[]>): Record<string, any>[];
+/** The combinations of the values of a grid. The last variable changes first. @template {Grid} G @param {G} axes @returns {GridPoint<G>[]} */
+export function grid<G extends Grid>(axes: G): GridPoint<G>[];
 /**
  * A client of one server in the name of one user. The methods fail with ApiError.
  *
  * A browser needs neither user nor token: the session of the dashboard identifies the user.
  */
 export class Client extends Requests {
-    /** Submits a task. When submit returns, the server has stored the task. A repeated submission with the same key has no effect. @param {Task} task @param {SubmitOptions} [o] @returns {Promise<Schemas["Submitted"]>} */
-    submit(task: Task, { key, group, maxParallel, failFast, after, afterAny, signal }?: SubmitOptions): Promise<Schemas["Submitted"]>;
+    /** Submits a task, given as its fields or as the text of a task file. When submit returns, the server has stored the task. A repeated submission with the same key has no effect. @param {Task | string} task @param {SubmitOptions} [o] @returns {Promise<Submitted>} */
+    submit(task: Task | string, { key, after, afterAny, signal, ...group }?: SubmitOptions): Promise<Submitted>;
     /**
      * Submits many tasks, in one request for each 5,000 tasks. The error has the reason BatchFailed and the results if the
-     * server rejects some of the tasks. With atomic, the server accepts all tasks or none.
-     * @param {Item[]} items @param {GroupOptions & {atomic?: boolean, signal?: AbortSignal}} [o] @returns {Promise<Schemas["Submitted"][]>}
+     * server rejects some of the tasks. With key, the keys of the tasks are `KEY/0`, `KEY/1` and so on.
+     * @param {readonly Item[]} items @param {BatchOptions} [o] @returns {Promise<Submitted[]>}
      */
-    submitAll(items: Item[], { group, maxParallel, failFast, atomic, signal }?: GroupOptions & {
-        atomic?: boolean;
-        signal?: AbortSignal;
-    }): Promise<Schemas["Submitted"][]>;
+    submitAll(items: readonly Item[], { key, atomic, signal, ...group }?: BatchOptions): Promise<Submitted[]>;
     /** Submits a batch, and repeats the request while the server is too busy for some of the tasks. @param {string[]} texts @param {Record<string, any>} query @param {AbortSignal} [signal] @returns {Promise<any[]>} */
     batch(texts: string[], query: Record<string, any>, signal?: AbortSignal): Promise<any[]>;
     /**
      * Submits one task for each point, as one group. points is a grid such as `{LR: [0.1, 0.01], SEED: [1, 2]}`, or an
      * iterable. A function returns the task of a point; otherwise, points are objects of environment variables.
      * SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks.
-     * @template [Point=Record<string, any>]
-     * @param {Record<string, any> | ((point: Point) => Record<string, any>)} task
-     * @param {Record<string, readonly any[]> | Iterable<Point>} points
-     * @param {GroupOptions & {signal?: AbortSignal}} [o]
-     * @returns {Promise<Sweep<Point>>}
+     * @template {Grid | Iterable<unknown>} Points
+     * @param {Task | ((point: PointOf<Points>) => Task)} task @param {Points} points @param {BatchOptions} [o]
+     * @returns {Promise<Sweep<PointOf<Points>>>}
      */
-    map<Point = Record<string, any>>(task: Record<string, any> | ((point: Point) => Record<string, any>), points: Record<string, readonly any[]> | Iterable<Point>, { group, maxParallel, failFast, signal }?: GroupOptions & {
+    map<Points extends Grid | Iterable<unknown>>(task: Task | ((point: PointOf<Points>) => Task), points: Points, o?: BatchOptions): Promise<Sweep<PointOf<Points>>>;
+    /** Submits tasks as one group, of which each starts when the task before has completed. The server accepts all tasks or none. @param {readonly Task[]} tasks @param {ChainOptions} [o] @returns {Promise<Sweep<number>>} */
+    chain(tasks: readonly Task[], o?: ChainOptions): Promise<Sweep<number>>;
+    /**
+     * Submits tasks that start together or not at all, as one group. Each task needs a name of its own. The tasks reach each
+     * other as `TASK-RANK.NAME`, where NAME is the name of the job group. Without primary, all tasks are primary.
+     * @param {string} name @param {readonly Task[]} tasks @param {JobGroupOptions} [o] @returns {Promise<Sweep<number>>}
+     */
+    jobGroup(name: string, tasks: readonly Task[], { primary, terminationDelay, ...o }?: JobGroupOptions): Promise<Sweep<number>>;
+    /** Submits tasks as one group, by default with a new name. @template Point @param {Item[]} items @param {Point[]} points @param {string | null | undefined} base @param {BatchOptions} o @returns {Promise<Sweep<Point>>} */
+    submitGroup<Point>(items: Item[], points: Point[], base: string | null | undefined, o: BatchOptions): Promise<Sweep<Point>>;
+    /** The Kubernetes objects that the server would create for a task; submits nothing. @param {Task | string} task @returns {Promise<Schemas["Preview"]>} */
+    preview(task: Task | string): Promise<Schemas["Preview"]>;
+    /** @param {string} id @param {{signal?: AbortSignal}} [o] @returns {Promise<TaskStatus>} */
+    status(id: string, o?: {
         signal?: AbortSignal;
-    }): Promise<Sweep<Point>>;
-    /** The Kubernetes objects that the server would create for a task; submits nothing. @param {Task} task @returns {Promise<Schemas["Preview"]>} */
-    preview(task: Task): Promise<Schemas["Preview"]>;
-    /** @param {string} id @returns {Promise<TaskStatus>} */
-    status(id: string): Promise<TaskStatus>;
-    /** The submitted task. @param {string} id @returns {Promise<Record<string, any>>} */
-    spec(id: string): Promise<Record<string, any>>;
+    }): Promise<TaskStatus>;
+    /** The submitted task, without the values of its secrets. @param {string} id @returns {Promise<Task>} */
+    spec(id: string): Promise<Task>;
     /** @param {string} id */
     stop(id: string): Promise<void>;
     /** Stops the tasks of a group that are not over. @param {string} name @returns {Promise<number>} the number of tasks */
@@ -52,6 +57,10 @@ export class Client extends Requests {
     rows(filters?: Filters): AsyncGenerator<Schemas["Row"], void, undefined>;
     /** Waits until the task is over. The error has the reason WaitTimeout after timeout seconds. @param {string} id @param {WaitOptions} [o] @returns {Promise<TaskStatus>} */
     wait(id: string, { timeout, check, signal }?: WaitOptions): Promise<TaskStatus>;
+    /** The stored outputs of one node of a task, a gzipped tar file. @param {string} id @param {number} [node] @param {{signal?: AbortSignal}} [o] */
+    download(id: string, node?: number, o?: {
+        signal?: AbortSignal;
+    }): Promise<Uint8Array<ArrayBuffer>>;
     /** The lines of the log of a task, without delay, until the log ends. Lines of tasks of several nodes begin with `node-RANK | `. @param {string} id @param {import("./logs.js").LogOptions} [o] */
     logs(id: string, o?: import("./logs.js").LogOptions): AsyncGenerator<string, void, undefined>;
     /** Lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines. @param {string} id @param {string} lines @param {{node?: number, attempt?: number, timestamps?: boolean}} [o] @returns {Promise<string[]>} */
@@ -72,40 +81,44 @@ export class Client extends Requests {
         after?: string;
         signal?: AbortSignal;
     }): EventStream;
-    /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: string}} [o] @returns {AsyncGenerator<Group, void, undefined>} */
+    /** The events of a group, from now on or after an event, until all tasks of the group are over. @param {string} name @param {{after?: string, signal?: AbortSignal}} [o] */
+    groupEvents(name: string, { after, signal }?: {
+        after?: string;
+        signal?: AbortSignal;
+    }): EventStream;
+    /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: Phase}} [o] @returns {AsyncGenerator<GroupStatus, void, undefined>} */
     groups({ allUsers, name, status }?: {
         allUsers?: boolean;
         name?: string;
-        status?: string;
-    }): AsyncGenerator<Group, void, undefined>;
-    /** The state of a group. @param {string} name @param {{user?: string}} [o] @returns {Promise<Group>} */
-    group(name: string, { user }?: {
+        status?: Phase;
+    }): AsyncGenerator<GroupStatus, void, undefined>;
+    /** The state of a group. @param {string} name @param {{user?: string, signal?: AbortSignal}} [o] @returns {Promise<GroupStatus>} */
+    group(name: string, { user, signal }?: {
         user?: string;
-    }): Promise<Group>;
-    /** Waits until all tasks of a group are over. @param {string} name @param {WaitOptions} [o] @returns {Promise<Group>} */
-    waitGroup(name: string, { timeout, check, signal }?: WaitOptions): Promise<Group>;
-    /** @param {string} name @param {AbortSignal} signal @returns {Promise<Group>} */
-    untilOver(name: string, signal: AbortSignal): Promise<Group>;
+        signal?: AbortSignal;
+    }): Promise<GroupStatus>;
+    /** Waits until all tasks of a group are over. The error has the reason WaitTimeout after timeout seconds. @param {string} name @param {WaitOptions} [o] @returns {Promise<GroupStatus>} */
+    waitGroup(name: string, { timeout, check, signal }?: WaitOptions): Promise<GroupStatus>;
     /** Counts of the tasks. @param {{allUsers?: boolean}} [o] @returns {Promise<Schemas["Summary"]>} */
     summary({ allUsers }?: {
         allUsers?: boolean;
     }): Promise<Schemas["Summary"]>;
     /** What the machines offer. @returns {Promise<Schemas["Capacity"]>} */
     capacity(): Promise<Schemas["Capacity"]>;
-    /** What ended tasks have used. @param {{since?: string, by?: string | string[], group?: string, allUsers?: boolean}} [o] @returns {Promise<Schemas["UsageReport"]>} */
+    /** What ended tasks have used. @param {{since?: string, by?: UsageKey | readonly UsageKey[], group?: string, allUsers?: boolean}} [o] @returns {Promise<Schemas["UsageReport"]>} */
     usage({ since, by, group, allUsers }?: {
         since?: string;
-        by?: string | string[];
+        by?: UsageKey | readonly UsageKey[];
         group?: string;
         allUsers?: boolean;
     }): Promise<Schemas["UsageReport"]>;
     /** The user, with limits and usage. @returns {Promise<Schemas["Whoami"]>} */
     whoami(): Promise<Schemas["Whoami"]>;
-    /** @param {{allUsers?: boolean, name?: string, status?: string}} [o] @returns {AsyncGenerator<Schemas["VolumeStatus"], void, undefined>} */
+    /** @param {{allUsers?: boolean, name?: string, status?: "Pending" | "Bound" | "Lost" | "Failed"}} [o] @returns {AsyncGenerator<Schemas["VolumeStatus"], void, undefined>} */
     volumes({ allUsers, name, status }?: {
         allUsers?: boolean;
         name?: string;
-        status?: string;
+        status?: "Pending" | "Bound" | "Lost" | "Failed";
     }): AsyncGenerator<Schemas["VolumeStatus"], void, undefined>;
     /** @param {Schemas["Volume"]} volume @param {{key?: string}} [o] @returns {Promise<Schemas["Created"]>} */
     createVolume(volume: Schemas["Volume"], { key }?: {
@@ -116,50 +129,74 @@ export class Client extends Requests {
         force?: boolean;
     }): Promise<void>;
 }
-export type Schemas = import("#api").components["schemas"];
-export type TaskStatus = Schemas["TaskStatus"];
-export type Group = Schemas["Group"];
+export type Schemas = import("./api.js").components["schemas"];
 /**
- * the text of a task file, or its fields
+ * the fields of a task file
  */
-export type Task = string | Record<string, any>;
+export type Task = Schemas["Task"];
+/**
+ * the fields of a task, and those of an item of a batch
+ */
+export type Item = Schemas["Item"];
+export type TaskStatus = Schemas["TaskStatus"];
+export type Submitted = Schemas["Submitted"];
+export type GroupStatus = import("./events.js").GroupStatus;
+export type Phase = Schemas["Phase"];
+export type UsageKey = "day" | "user" | "group";
+export type ListQuery = NonNullable<import("./api.js").operations["listTasks"]["parameters"]["query"]>;
+/**
+ * maxParallel is the number of tasks of the group that may be active; with failFast, the first failure stops the others; notify is a URL for the phase changes; a repetition with the same key has no effect
+ */
 export type GroupOptions = {
     group?: string;
     maxParallel?: number;
     failFast?: boolean;
-};
-/**
- * after and afterAny are ids or keys of tasks
- */
-export type SubmitOptions = GroupOptions & {
+    notify?: string;
     key?: string;
-    after?: string | string[];
-    afterAny?: string | string[];
     signal?: AbortSignal;
 };
 /**
- * the fields of a task, and those of an item of a batch
+ * after and afterAny are ids or keys of tasks that must complete, or end, before the task starts
  */
-export type Item = Record<string, any> & {
-    idempotency_key?: string;
-    group?: string;
-    max_parallel?: number;
-    fail_fast?: boolean;
-    after?: string[];
-    after_any?: string[];
+export type SubmitOptions = GroupOptions & {
+    after?: string | readonly string[];
+    afterAny?: string | readonly string[];
 };
+/**
+ * with atomic, the server accepts all tasks or none
+ */
+export type BatchOptions = GroupOptions & {
+    atomic?: boolean;
+};
+export type ChainOptions = {
+    group?: string;
+    notify?: string;
+    key?: string;
+    signal?: AbortSignal;
+};
+/**
+ * primary are the names of tasks; when they have completed, the server ends the others after terminationDelay, for example 30s
+ */
+export type JobGroupOptions = ChainOptions & {
+    primary?: readonly string[];
+    terminationDelay?: string;
+};
+/**
+ * label and annotation are KEY=VALUE or KEY
+ */
 export type Filters = {
     allUsers?: boolean;
     user?: string;
-    status?: string | string[];
+    status?: Phase | readonly Phase[];
     name?: string;
     namePrefix?: string;
     nameContains?: string;
-    label?: string | string[];
-    reason?: string | string[];
+    label?: string | readonly string[];
+    annotation?: string | readonly string[];
+    reason?: string | readonly string[];
     group?: string;
     since?: string;
-    sort?: string;
+    sort?: ListQuery["sort"];
     pageSize?: number;
     signal?: AbortSignal;
 };
@@ -171,6 +208,12 @@ export type WaitOptions = {
     check?: boolean;
     signal?: AbortSignal;
 };
+/**
+ * the values of each variable; a string is one value
+ */
+export type Grid = Record<string, string | Iterable<string | number | boolean>>;
+export type GridPoint<G> = { [Name in keyof G]: G[Name] extends string ? string : G[Name] extends Iterable<infer Value> ? Value : never; };
+export type PointOf<Points> = Points extends Iterable<infer Point> ? Point : GridPoint<Points>;
 export type Sweep<Point> = {
     group: string;
     tasks: {

@@ -1,53 +1,47 @@
 export function isOver(object: {
     status: string;
 } | null | undefined): boolean;
+export function unfinished({ by_status: n }: GroupStatus): number;
 /**
  * The events of all tasks, of a group or of one task, as an async iterable. After a break of the connection, the stream
  * resumes on any pod of the server and delivers each stored event once. The stream of one task ends when the task is
- * over. The error has status 410 if events were missed during an interruption.
+ * over, and the stream of one group ends when all tasks of the group are over. The error has status 410 if events were
+ * missed during an interruption.
  */
 export class EventStream {
-    /** @param {import("./requests.js").Requests} requests @param {string} path @param {{query?: Record<string, import("./requests.js").Value>, after?: string, one?: boolean, signal?: AbortSignal}} [o] */
-    constructor(requests: import("./requests.js").Requests, path: string, { query, after, one, signal }?: {
+    /** @param {import("./requests.js").Requests} requests @param {string} path @param {{query?: Record<string, import("./requests.js").Value>, after?: string, task?: string, group?: string, signal?: AbortSignal}} [o] task or group names the object with whose end the stream ends */
+    constructor(requests: import("./requests.js").Requests, path: string, { query, after, task, group, signal }?: {
         query?: Record<string, import("./requests.js").Value>;
         after?: string;
-        one?: boolean;
+        task?: string;
+        group?: string;
         signal?: AbortSignal;
     });
     requests: import("./requests.js").Requests;
     path: string;
     query: Record<string, import("./requests.js").Value> | undefined;
-    one: boolean;
+    task: string | undefined;
+    group: string | undefined;
+    left: number;
     signal: AbortSignal | undefined;
     /** Id of the last event, from which another stream can go on. */
     lastID: string;
     opened: boolean;
     ended: boolean;
-    /** @type {Event[]} */ ready: Event[];
-    /** @type {{reader: ReadableStreamDefaultReader<Uint8Array>, abort: AbortController, parser: EventParser, decoder: TextDecoder} | null} */
+    /** @type {TaskEvent[]} */ ready: TaskEvent[];
+    /** @type {{reader: ReadableStreamDefaultReader<Uint8Array>, parser: EventParser, decoder: TextDecoder} | null} */
     connection: {
         reader: ReadableStreamDefaultReader<Uint8Array>;
-        abort: AbortController;
         parser: EventParser;
         decoder: TextDecoder;
     } | null;
-    /** Opens the connection. The stream has every event that happens after open has returned. */
-    open(): Promise<void>;
-    /** @returns {Promise<Event | null>} the next event; null after the last event of a task */
-    next(): Promise<Event | null>;
-    /** @param {NonNullable<EventStream["connection"]>} connection */
-    read({ reader, abort, parser, decoder }: NonNullable<EventStream["connection"]>): Promise<void>;
-    /** @param {string} data @param {string} id */
-    accept(data: string, id: string): void;
-    /** Opens the connection. After a break, the stream tries again until the timeout of the client. */
-    connect(): Promise<void>;
-    /** Closes the connection. */
-    close(): void;
-    [Symbol.asyncIterator](): AsyncGenerator<{
-        annotations?: {
-            [key: string]: string;
-        };
-        attempt?: import("#api").components["schemas"]["Attempt"];
+    /** Opens the connection, and returns the stream, which has every event that happens after open has returned. @returns {Promise<this>} */
+    open(): Promise<this>;
+    /** @returns {Promise<TaskEvent | null>} the next event; null after the last event of a task or group */
+    next(): Promise<TaskEvent | null>;
+    /** @param {TaskEvent} event */
+    deliver(event: TaskEvent): {
+        attempt?: import("./api.js").components["schemas"]["Attempt"];
         group?: string;
         id?: string;
         kind: "task" | "volume";
@@ -57,7 +51,7 @@ export class EventStream {
             exit_code?: number;
             rank: number;
             reason?: string;
-            status: import("#api").components["schemas"]["Phase"];
+            status: import("./api.js").components["schemas"]["Phase"];
         }[];
         num_nodes?: number;
         reason?: string;
@@ -68,11 +62,53 @@ export class EventStream {
         };
         status: string;
         task_id?: string;
-        time: import("#api").components["schemas"]["Time"];
+        time: import("./api.js").components["schemas"]["Time"];
+        type: "phase" | "progress" | "restart";
+        user: string;
+        volume_id?: string;
+    };
+    /** Reads how many tasks of the group are not over. If all are over, the stream ends after the events so far. @param {string} name */
+    count(name: string): Promise<void>;
+    /** @param {NonNullable<EventStream["connection"]>} connection */
+    read({ reader, parser, decoder }: NonNullable<EventStream["connection"]>): Promise<void>;
+    /** Takes an event that arrives, or the id of a keep-alive. @param {TaskEvent | ""} event @param {string} id */
+    take(event: TaskEvent | "", id: string): void;
+    end(): void;
+    /** Opens the connection. After a break, the stream tries again until the timeout of the client. */
+    connect(): Promise<undefined>;
+    /** Closes the connection. */
+    close(): void;
+    [Symbol.asyncIterator](): AsyncGenerator<{
+        attempt?: import("./api.js").components["schemas"]["Attempt"];
+        group?: string;
+        id?: string;
+        kind: "task" | "volume";
+        message?: string;
+        name: string;
+        nodes?: {
+            exit_code?: number;
+            rank: number;
+            reason?: string;
+            status: import("./api.js").components["schemas"]["Phase"];
+        }[];
+        num_nodes?: number;
+        reason?: string;
+        resources?: {
+            cpus?: string;
+            gpus?: string;
+            memory?: string;
+        };
+        status: string;
+        task_id?: string;
+        time: import("./api.js").components["schemas"]["Time"];
         type: "phase" | "progress" | "restart";
         user: string;
         volume_id?: string;
     }, void, unknown>;
 }
-export type Event = import("#api").components["schemas"]["Event"];
+/**
+ * an event of a task or of a volume
+ */
+export type TaskEvent = import("./api.js").components["schemas"]["Event"];
+export type GroupStatus = import("./api.js").components["schemas"]["Group"];
 import { EventParser } from "./sse.js";
