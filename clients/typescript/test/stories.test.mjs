@@ -3,6 +3,7 @@
 // the cluster.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isOver } from "../events.js";
 import { ApiError, Client } from "../index.js";
 import { BreakingProxy } from "./proxy.mjs";
 
@@ -89,6 +90,41 @@ const stories = {
     assert.deepEqual((await all(c.list({ group: sweep.group }))).length, 2);
   },
 
+  "the tasks of a chain run one after the other, and the events of the chain end with it": async (s) => {
+    const c = s.client();
+    const chain = await c.chain([{ run: "echo one", resources: small }, { run: "exit 3", resources: small }, { run: "echo three", resources: small }]);
+    const over = (await all(c.groupEvents(chain.group, { after: "0" }))).filter((e) => isOver(e)).map((e) => [e.task_id, e.status]);
+    assert.deepEqual(over, chain.tasks.map((t, i) => [t.task_id, ["completed", "failed", "failed"][i]]));
+    assert.equal((await c.status(chain.tasks[2].task_id)).metadata.reason, "DependencyFailed");
+    assert.equal((await c.waitGroup(chain.group)).first_failure?.task_id, chain.tasks[1].task_id);
+    await assert.rejects(c.chain([{ run: "true" }, /** @type {any} */ ({ run: "true", runn: "x" })]), { reason: "UnknownField" });
+  },
+
+  "the tasks of a job group start together, and the auxiliary one ends after the primary one": async (s) => {
+    const c = s.client(), tasks = [{ name: "trainer", run: "true", resources: small }, { name: "buffer", run: "sleep 600", resources: small }];
+    const made = await c.jobGroup("rl", tasks, { primary: ["trainer"], terminationDelay: "1s" });
+    const [trainer, buffer] = await Promise.all(made.tasks.map((t) => c.wait(t.task_id)));
+    assert.deepEqual([trainer.status, buffer.metadata.job_group, buffer.metadata.job_group_role], ["completed", "rl", "auxiliary"]);
+  },
+
+  "a sweep that is submitted again with its key is the same sweep": async (s) => {
+    const c = s.client(), o = { group: "again", key: "k", maxParallel: 1 };
+    const submit = () => c.map({ run: "true", resources: unschedulable }, { LR: [0.1, 0.01] }, o);
+    assert.deepEqual(await submit(), await submit());
+    assert.equal((await c.group("again")).total, 2);
+    assert.equal(await c.stopGroup("again"), 2);
+  },
+
+  "outputs are downloaded, also if the connection breaks": async (s) => {
+    const [c, proxy] = await s.broken([50_000, 10_000]), direct = s.client();
+    const { task_id: id } = await direct.submit({ run: "mkdir out && head -c 200000 /dev/urandom >out/noise", resources: small, outputs: ["out"] });
+    const [stored] = (await direct.wait(id, { check: true })).metadata.outputs ?? [];
+    const bytes = await c.download(id);
+    assert.deepEqual([bytes.length, proxy.breaks], [stored.bytes, 2]);
+    assert.deepEqual(Buffer.from(bytes), Buffer.from(await direct.download(id, 0)));
+    await assert.rejects(c.download(id, 1), { reason: "OutputsNotFound" });
+  },
+
   "errors name the status, the reason and the field": async (s) => {
     const c = s.client();
     await assert.rejects(c.submit({ run: "true", resources: { cpus: "abc" } }), { status: 422, reason: "Invalid", field: "resources.cpus" });
@@ -133,19 +169,18 @@ const stories = {
     assert.match((await all(s.client().logs(id, { node: 0, timestamps: true })))[0], /^node-0 \| 20\S+Z line 1$/);
   },
 
-  "a server that is killed and restarted in the middle of a log costs no line and repeats none": async (s) => {
+  "a server that is killed and restarted in the middle of a log costs no line and repeats none, and requests wait for it": async (s) => {
     const [c, proxy] = await s.broken([], "mortal");
     const { task_id: id } = await c.submit({ run: "for i in $(seq 1 60); do echo line $i; sleep 0.1; done", resources: small });
     const got = [];
-    for await (const line of c.logs(id)) if (got.push(line) === 20) await s.restart(proxy);
+    for await (const line of c.logs(id)) if (got.push(line) === 20) assert.equal((await Promise.all([c.status(id), s.restart(proxy)]))[0].task_id, id);
     assert.deepEqual(got, lines(60));
     assert.equal((await c.wait(id)).status, "completed");
   },
 
   "an event stream whose connection breaks has each event once, in order": async (s) => {
     const [c, proxy] = await s.broken([700, 900]), direct = s.client();
-    const stream = c.events();
-    await stream.open();
+    const stream = await c.events().open();
     const tasks = await direct.submitAll(Array.from({ length: 4 }, () => ({ run: "true", resources: unschedulable })), { group: "mine" });
     await direct.stopGroup("mine");
     const got = [], over = new Set();
