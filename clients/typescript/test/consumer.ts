@@ -13,7 +13,7 @@ const status: TaskStatus = await client.wait(id, { check: true });
 const phase: Phase = status.status;
 const literal: "pending" | "running" | "completed" | "failed" | "stopped" = phase;
 const outputs: Output[] = status.metadata.outputs ?? [];
-const archive: Uint8Array = await client.download(id, outputs[0].node);
+const archive = new Blob([await client.download(id, outputs[0].node)]);
 const filters: Filters = { status: ["failed", "stopped"], sort: "-ended", annotation: "run=7" };
 for await (const row of client.rows(filters)) { const found: Row = row; found.name.toUpperCase(); }
 for await (const each of client.list({ status: "failed", label: ["team"] })) each.metadata.nodes[0].exit_code?.toFixed();

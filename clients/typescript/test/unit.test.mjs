@@ -413,8 +413,8 @@ const archive = Buffer.from(Array.from({ length: 1000 }, (_, i) => i)), sum = cr
 const outputs = (cut = Infinity, { ranges = true, tag = `"${sum}"`, bytes = archive } = {}) => (/** @type {any} */ request, /** @type {any} */ response) => {
   const from = ranges && request.headers["if-range"] === tag ? Number(/^bytes=(\d+)-$/.exec(request.headers.range)?.[1]) : 0;
   const rest = bytes.subarray(from);
-  response.writeHead(from ? 206 : 200, { ETag: tag, "Content-Length": rest.length, ...(from && { "Content-Range": `bytes ${from}-${bytes.length - 1}/${bytes.length}` }) });
-  response.write(rest.subarray(0, cut), () => (cut < rest.length ? response.destroy() : response.end()));
+  response.writeHead(from ? 206 : 200, { ETag: tag, Connection: "close", "Content-Length": rest.length, ...(from && { "Content-Range": `bytes ${from}-${bytes.length - 1}/${bytes.length}` }) });
+  response.write(rest.subarray(0, cut), () => (cut < rest.length ? response.socket.end() : response.end()));
 };
 
 for (const [name, answers, ranges] of /** @type {[string, ((request: any, response: any) => void)[], (string | undefined)[]][]} */ ([
