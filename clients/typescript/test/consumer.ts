@@ -12,6 +12,8 @@ await client.submit("run: echo hi\n");
 const status: TaskStatus = await client.wait(id, { check: true });
 const phase: Phase = status.status;
 const literal: "pending" | "running" | "completed" | "failed" | "stopped" = phase;
+await client.submit({ run: "true", annotations: { commit: "4f2a91c" } });
+const commit: string | undefined = status.metadata.annotations?.commit;
 const outputs: Output[] = status.metadata.outputs ?? [];
 const archive = new Blob([await client.download(id, outputs[0].node)]);
 const filters: Filters = { status: ["failed", "stopped"], sort: "-ended", annotation: "run=7" };

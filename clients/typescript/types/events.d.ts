@@ -41,6 +41,9 @@ export class EventStream {
     next(): Promise<TaskEvent | null>;
     /** @param {TaskEvent} event */
     deliver(event: TaskEvent): {
+        annotations?: {
+            [key: string]: string;
+        };
         attempt?: import("./api.js").components["schemas"]["Attempt"];
         group?: string;
         id?: string;
@@ -79,6 +82,9 @@ export class EventStream {
     /** Closes the connection. */
     close(): void;
     [Symbol.asyncIterator](): AsyncGenerator<{
+        annotations?: {
+            [key: string]: string;
+        };
         attempt?: import("./api.js").components["schemas"]["Attempt"];
         group?: string;
         id?: string;
