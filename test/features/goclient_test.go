@@ -42,7 +42,8 @@ func TestGoPrograms(t *testing.T) {
 	}
 }
 
-// TestGoModule tests the client in a copy of the checkout with another module path.
+// TestGoModule tests the client in a copy of the checkout with another module path. The flags are those
+// of deploy/test.sh, so that only the packages of the copy are compiled anew.
 func TestGoModule(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := testkit.WithPatience(t.Context(), 15*time.Minute)
@@ -53,6 +54,7 @@ func TestGoModule(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
 		cmd.Dir = checkout
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath -gcflags=all=-dwarf=false")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v\n%s", arguments, err, out)
 		}

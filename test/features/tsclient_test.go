@@ -48,7 +48,7 @@ func node(t *testing.T, env []string, args ...string) *exec.Cmd {
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	needNode(t)
-	main, mortal := start(t), start(t)
+	main, mortal := startForFiles(t), start(t)
 	reportClient(t, tellStories(t, map[string]string{"main": main.url, "mortal": mortal.url}, mortal, runNodeTests))
 }
 

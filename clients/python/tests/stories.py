@@ -270,13 +270,14 @@ async def outputs(s):
 async def outputs_after_a_stop(s):
     c = s.client()
     run = "mkdir out && echo text >out/f; echo written; sleep 1000"
-    job = await c.submit(Task(run, cpus=0.1, outputs=["out"]), group="g")
+    patient = {"kubernetes": {"pod_config": {"spec": {"terminationGracePeriodSeconds": 300}}}}  # for a busy machine
+    job = await c.submit(Task(run, cpus=0.1, outputs=["out"], config=patient), group="g")
     async for _ in job.logs():
         break
     await job.stop()
     await job.wait()
     path = os.path.join(s.directory, "results")
-    expect(await job.download(path, wait=120), [os.path.join(path, "out", "f")])
+    expect(await job.download(path, wait=300), [os.path.join(path, "out", "f")])
     files = await c.group("g").download(os.path.join(s.directory, "group"))
     expect(files, {job.id: [os.path.join(s.directory, "group", job.id, "out", "f")]})
 
