@@ -73,7 +73,7 @@ func pages(t *testing.T) []string {
 var (
 	fence    = regexp.MustCompile("^ *(```|~~~)(.*)$")
 	noFence  = regexp.MustCompile(`^    +(\$ )?(make|go|k8s-cli|kubectl|helm|nats|curl) `)
-	noShell  = []string{"", "yaml", "json", "mermaid", "python", "go", "js"} // languages of blocks without commands; TestPythonExamples, TestGoPrograms and TestTypeScriptPage run programs
+	noShell  = []string{"", "yaml", "json", "mermaid", "python", "go", "js", "ts"} // languages of blocks without commands; TestPythonExamples, TestGoPrograms and TestTypeScriptPage run programs
 	comments = regexp.MustCompile(`(^|\s+)# .*$`)
 )
 
