@@ -18,6 +18,8 @@ func TestPings(t *testing.T) {
 		want := func(text string) {
 			t.Helper()
 			synctest.Wait()
+			o.mu.Lock()
+			defer o.mu.Unlock()
 			if got.String() != text {
 				t.Errorf("the stream carries %q, want %q", got.String(), text)
 			}
