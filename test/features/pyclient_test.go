@@ -197,7 +197,8 @@ func TestPythonIsTyped(t *testing.T) {
 		t.Skip("no mypy")
 	}
 	cmd := exec.CommandContext(t.Context(), "mypy", "--strict", "--python-version", "3.9", "--cache-dir", t.TempDir(),
-		"k8s_cli", "generate.py", "wheel.py", "examples/sweep.py", "examples/pipeline.py", "examples/failures.py", "examples/asyncio_.py", "examples/notebook.py")
+		"--enable-incomplete-feature", "Unpack",
+		"k8s_cli", "generate.py", "wheel.py", "tests/mistakes.py", "examples/sweep.py", "examples/pipeline.py", "examples/failures.py", "examples/asyncio_.py", "examples/notebook.py")
 	cmd.Dir = pythonClient
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

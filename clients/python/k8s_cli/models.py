@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, Generic, List, Literal, Mapping, Optiona
 T = TypeVar("T")
 
 Phase = Literal["pending", "running", "completed", "failed", "stopped"]
+Sort = Literal["", "created", "-created", "started", "-started", "ended", "-ended", "name", "-name", "status", "-status"]
+UsageKey = Literal["day", "user", "group"]
 VolumePhase = Literal["Pending", "Bound", "Lost", "Failed", "Deleted"]
 
 OVER = frozenset({"completed", "failed", "stopped"})  # the final phases of a task

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from datetime import date
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union
 
 from . import _http, _retry, _streams, _websocket, models
 from ._times import Since, age, day, moment
@@ -153,7 +153,7 @@ class Operations(Requests):
         self,
         *,
         since: Union[Since, date] = "",
-        by: Union[str, Sequence[str]] = (),
+        by: Union[models.UsageKey, Sequence[models.UsageKey]] = (),
         group: str = "",
         all_users: bool = False,
     ) -> models.UsageReport:
@@ -177,7 +177,7 @@ class Operations(Requests):
         *,
         all_users: bool = False,
         name: str = "",
-        status: str = "",
+        status: Union[models.Phase, Literal[""]] = "",
         page_size: int = PAGE,
     ) -> Iterator[models.GroupStatus]:
         """Returns the groups of the user, or of all users, newest first. Reads one page after the other."""
@@ -415,7 +415,7 @@ class Operations(Requests):
         *,
         all_users: bool = False,
         name: str = "",
-        status: str = "",
+        status: Union[models.VolumePhase, Literal[""]] = "",
         page_size: int = PAGE,
     ) -> Iterator[models.Volume]:
         """Returns the volumes of the user, or of all users, newest first. Reads one page after the other."""

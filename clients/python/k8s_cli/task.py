@@ -5,13 +5,54 @@ import json
 import os
 import re
 import shutil
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypedDict, Union
 
 from . import _pack, _yaml
 from .errors import ArgumentInvalid, TaskFileNotFound, TaskUnusable
 
 Scalar = Union[str, int, float, bool, None]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # type checkers know the module without an installation
+
 REDACTED = "<redacted>"  # in place of the values of secrets
+
+
+class _RareFields(TypedDict, total=False):
+    """Fields that few tasks have."""
+
+    event_callback: str
+    ephemeral_volumes: Mapping[str, Any]
+    git: Mapping[str, str]
+    sub_paths: Mapping[str, str]
+    uploads: Mapping[str, str]
+
+
+class OtherFields(_RareFields, total=False):
+    """The keywords of Task but envs and secrets."""
+
+    run: Optional[str]
+    name: Optional[str]
+    setup: Optional[str]
+    num_nodes: Optional[int]
+    workdir: Union[str, "os.PathLike[str]", Mapping[str, str], None]
+    file_mounts: Optional[Mapping[str, Union[str, "os.PathLike[str]"]]]
+    volumes: Optional[Mapping[str, Any]]
+    resources: Optional[Mapping[str, Any]]
+    cpus: Union[str, int, float, None]
+    memory: Union[str, int, float, None]
+    accelerators: Union[str, int, Mapping[str, int], None]
+    image_id: Optional[str]
+    max_duration: Optional[str]
+    outputs: Optional[Sequence[str]]
+    annotations: Optional[Mapping[str, str]]
+    config: Optional[Mapping[str, Any]]
+
+
+class TaskFields(OtherFields, total=False):
+    """The keywords of Task, for type checkers. At run time, the server reports unknown fields."""
+
+    envs: Optional[Mapping[str, Scalar]]
+    secrets: Optional[Mapping[str, Scalar]]
 
 
 class _Field:
@@ -61,12 +102,12 @@ class Task:
         outputs: Optional[Sequence[str]] = None,
         annotations: Optional[Mapping[str, str]] = None,
         config: Optional[Mapping[str, Any]] = None,
-        **fields: Any,
+        **fields: "Unpack[_RareFields]",
     ) -> None:
         self.yaml: Optional[str] = None  # the text of the task file
         request = {"cpus": cpus, "memory": memory, "accelerators": accelerators, "image_id": image_id}
         merged = {**(resources or {}), **{k: v for k, v in request.items() if v is not None}}
-        known = {
+        known: Dict[str, Any] = {
             "name": name,
             "num_nodes": num_nodes,
             "workdir": os.fspath(workdir) if isinstance(workdir, os.PathLike) else workdir,
@@ -168,7 +209,7 @@ class Task:
         merged = {**(fields.get(name) or {}), **{k: _scalar(v) for k, v in values.items()}}
         return Task.from_dict({**fields, **({name: merged} if merged else {})})
 
-    def with_fields(self, **fields: Any) -> "Task":
+    def with_fields(self, **fields: "Unpack[TaskFields]") -> "Task":
         """Returns the task with other values of fields, given as the keywords of Task.
 
         Fields of resources are replaced one by one, in each alternative (`any_of`, `ordered`).

@@ -6,17 +6,20 @@ import random
 import re
 import string
 import time
-from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .. import _retry, models
 from .._times import Since
 from ..errors import ArgumentInvalid, BatchFailed, Error, TaskUnusable, UploadMissing, api_error
-from ..task import REDACTED, Item, Packer, Task, TaskLike, check, grid, has_files, names, read, taskfile
+from ..task import REDACTED, Item, OtherFields, Packer, Task, TaskFields, TaskLike, check, grid, has_files, names, read, taskfile
 from ._io import call, sleep
 from ._requests import body_of, json_of, query_of
 from .job import Group, Job, Sweep
 from .operations import PAGE, Operations
 from .session import BrowserSession
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _BATCH_TASKS = 5000  # largest number of tasks in one request
 _BATCH_BYTES = 32 << 20  # largest size of one request; a single task may be larger
@@ -47,7 +50,7 @@ class Client(Operations):
         max_parallel: int = 0,
         fail_fast: bool = False,
         notify: str = "",
-        **fields: Any,
+        **fields: "Unpack[TaskFields]",
     ) -> Job:
         """Submits a task, and uploads the local files that the task names.
 
@@ -130,7 +133,7 @@ class Client(Operations):
         group: str = "",
         key: str = "",
         notify: str = "",
-        **fields: Any,
+        **fields: "Unpack[OtherFields]",
     ) -> Union[Job, Sweep]:
         """Submits a task file as the CLI does. Several documents are a pipeline or a job group; the result is a Sweep.
 
@@ -214,7 +217,7 @@ class Client(Operations):
         group: Optional[str] = None,
         key: str = "",
         notify: str = "",
-        **fields: Any,
+        **fields: "Unpack[OtherFields]",
     ) -> Job:
         """Submits a task again with its original settings, and returns the new job, which has a new id.
 
@@ -235,7 +238,7 @@ class Client(Operations):
             group = (await self.status(id)).metadata.group
         return await self.submit(task, group=group, key=key, notify=notify)
 
-    async def preview(self, task: TaskLike = None, **fields: Any) -> models.Preview:
+    async def preview(self, task: TaskLike = None, **fields: "Unpack[TaskFields]") -> models.Preview:
         """Returns the Kubernetes objects that the server would create for a task. preview submits and uploads nothing."""
         packer = Packer(0)
         try:
@@ -259,7 +262,7 @@ class Client(Operations):
         *,
         all_users: bool = False,
         user: str = "",
-        status: Union[str, Sequence[str]] = (),
+        status: Union[models.Phase, Sequence[models.Phase]] = (),
         name: str = "",
         name_prefix: str = "",
         name_contains: str = "",
@@ -268,7 +271,7 @@ class Client(Operations):
         reason: Union[str, Sequence[str]] = (),
         group: str = "",
         since: Since = "",
-        sort: str = "",
+        sort: models.Sort = "",
         limit: Optional[int] = None,
         page_size: int = PAGE,
     ) -> AsyncIterator[Job]:
