@@ -39,7 +39,7 @@ const busyPause = 1; // seconds before a batch is sent again because the server 
  */
 export class Client extends Requests {
   /** Submits a task, given as its fields or as the text of a task file. When submit returns, the server has stored the task. A repeated submission with the same key has no effect. @param {Task | string} task @param {SubmitOptions} [o] @returns {Promise<Submitted>} */
-  submit(task, { key = newKey(), after, afterAny, signal, ...group } = {}) {
+  async submit(task, { key = newKey(), after, afterAny, signal, ...group } = {}) {
     const query = { ...groupQuery(group), after, after_any: afterAny };
     return this.json("POST", "/tasks/submit", { query, body: task, type: typeOf(task), key, signal });
   }
@@ -249,7 +249,11 @@ function stringsOf(point) {
 }
 
 /** @param {GroupOptions} o */
-const groupQuery = ({ group, maxParallel, failFast, notify }) => ({ group, max_parallel: maxParallel, fail_fast: failFast, notify });
+function groupQuery({ group, maxParallel, failFast, notify, key: _, signal: __, ...others }) {
+  const [unknown] = Object.keys(others); // programs in JavaScript have no compiler that would find it
+  if (unknown) throw new TypeError(`there is no option ${JSON.stringify(unknown)} here; the options of a group are group, maxParallel, failFast, notify and key`);
+  return { group, max_parallel: maxParallel, fail_fast: failFast, notify };
+}
 
 /** How many texts from the first on fit one request. @param {string[]} texts @param {number} first */
 function fit(texts, first) {
@@ -267,8 +271,9 @@ function newGroupName(name) {
   return base + "-" + Array.from(crypto.getRandomValues(new Uint8Array(5)), (b) => (b % 36).toString(36)).join("");
 }
 
-/** @param {Filters} f */
-function queryOf({ allUsers, namePrefix, nameContains, pageSize = page, signal: _, ...rest }) {
+/** @param {Filters & {limit?: never}} f */
+function queryOf({ allUsers, namePrefix, nameContains, pageSize = page, signal: _, limit, ...rest }) {
+  if (limit !== undefined) throw new TypeError("limit: the client reads all pages; leave the loop after enough tasks, or set pageSize for the size of a page");
   return { ...rest, all_users: allUsers, name_prefix: namePrefix, name_contains: nameContains, limit: pageSize };
 }
 

@@ -193,11 +193,11 @@ def is_local(workdir: str) -> bool:
     if os.path.isdir(directory):
         return True
     if os.path.exists(directory):
-        raise TaskUnusable(f"workdir: {workdir!r} is not a directory")
+        raise TaskUnusable(f"workdir: {workdir!r} is not a directory", "workdir")
     if in_image(workdir):
         return False
     raise TaskUnusable(
-        f"workdir: no directory {workdir!r} on this machine; a directory of the image begins with / or ~/"
+        f"workdir: no directory {workdir!r} on this machine; a directory of the image begins with / or ~/", "workdir"
     )
 
 
@@ -223,7 +223,7 @@ def expand(path: str) -> str:
 def checkout(url: str, ref: str) -> str:
     """Checks out a commit into a new directory with the git program of the user. The caller removes the directory."""
     if url.startswith("-") or ref.startswith("-"):
-        raise TaskUnusable(f"workdir: {ref!r} of {url!r} is not a valid git reference")
+        raise TaskUnusable(f"workdir: {ref!r} of {url!r} is not a valid git reference", "workdir")
     directory = tempfile.mkdtemp(prefix="k8s-cli-git-")
     try:
         _fetch(directory, os.path.abspath(url) if os.path.exists(url) else url, ref)
@@ -250,7 +250,7 @@ def _fetch(directory: str, source: str, ref: str) -> None:
             return
         except TaskUnusable:
             continue
-    raise TaskUnusable(f"workdir: {source} has no branch, tag or commit {ref!r}")
+    raise TaskUnusable(f"workdir: {source} has no branch, tag or commit {ref!r}", "workdir")
 
 
 def commit_time(directory: str) -> int:
@@ -262,8 +262,8 @@ def _git(directory: str, *arguments: str) -> str:
     try:
         done = subprocess.run(["git", "-C", directory, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as err:
-        raise TaskUnusable(f"workdir: run git: {err}") from err
+        raise TaskUnusable(f"workdir: run git: {err}", "workdir") from err
     if done.returncode != 0:
         said = done.stderr.strip().replace("\n", "; ") or f"exit code {done.returncode}"
-        raise TaskUnusable(f"workdir: git {arguments[0]}: {said}")
+        raise TaskUnusable(f"workdir: git {arguments[0]}: {said}", "workdir")
     return done.stdout

@@ -6,7 +6,7 @@ of the general reason: `except errors.NotFound` also catches a `TaskNotFound`. A
 a newer server has the class of the general reason of its status.
 """
 
-from typing import Any, Dict, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Type
 
 from .models import GroupStatus, TaskStatus
 
@@ -23,6 +23,17 @@ class Error(Exception):
         super().__init__(detail)
         self.detail = detail  # a sentence for people
         self.field = field
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Lets an error pass from a process to another one: the constructors take more than args."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: Type["Error"], args: Tuple[Any, ...], attributes: Dict[str, Any]) -> "Error":
+    error: Error = (OSError if issubclass(kind, OSError) else Exception).__new__(kind, *args)  # as the layout requires
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class ArgumentInvalid(Error, ValueError, TypeError):

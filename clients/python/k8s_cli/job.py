@@ -24,7 +24,7 @@ from . import _html as views
 from . import models
 from ._times import Since
 from ._unpack import Directory
-from .errors import Error, GroupFailed, Gone, LogNotFound, OutputsNotFound, TaskFailed, WaitTimeout
+from .errors import ArgumentInvalid, Error, GroupFailed, Gone, LogNotFound, OutputsNotFound, TaskFailed, WaitTimeout
 from ._io import opened, sleep, spawn
 from ._requests import query_of, segment
 from .events import EventStream
@@ -77,7 +77,7 @@ class Job:
         The error is WaitTimeout after timeout seconds. With check, the error is TaskFailed if the task failed or was
         stopped.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = _deadline(timeout)
         status = self.status()
         while not status.over:
             stream = self._stream("")
@@ -197,6 +197,13 @@ def counted(status: models.GroupStatus) -> str:
     return ", ".join(f"{n} {s}" for s, n in sorted(status.by_status.items()) if n)
 
 
+def _deadline(timeout: Optional[float]) -> Optional[float]:
+    """Returns the value of time.monotonic at which a wait ends."""
+    if timeout is not None and not isinstance(timeout, (int, float)):
+        raise ArgumentInvalid(f"timeout: {timeout!r} is not a number of seconds", "timeout")
+    return None if timeout is None else time.monotonic() + timeout
+
+
 def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> Iterator[Job]:
     """Returns the jobs in the order in which their tasks end, each with its final status in `last`.
 
@@ -204,7 +211,7 @@ def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> Iterat
     after timeout seconds.
     """
     left = {job.id: job for job in jobs}
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = _deadline(timeout)
     while left:
         client = next(iter(left.values()))._client
         groups = {job.group for job in left.values()}
@@ -285,7 +292,7 @@ class Group:
         The error is WaitTimeout after timeout seconds. With check, the error is GroupFailed if a task failed or was
         stopped.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = _deadline(timeout)
         status = self.status()
         while status.unfinished:
             stream = self._stream("")

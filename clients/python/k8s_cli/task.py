@@ -169,6 +169,8 @@ class Task:
                 raise ArgumentInvalid(f"{task!r} would be a command; for a task file, pass Task.from_file({task!r})")
             if "\n" in task and re.search(r"^(run|resources):(\s|$)", task, re.MULTILINE):
                 raise ArgumentInvalid("the text of a task file would be a command; pass Task.from_yaml(text)")
+            if "run" in (fields or {}):
+                raise ArgumentInvalid("run: the command is given twice, as the first argument and as run=", "run")
             return cls(task, **(fields or {}))
         if fields:
             raise ArgumentInvalid("give either a task or its fields, not both; Task.with_fields replaces fields of a task")
@@ -217,6 +219,10 @@ class Task:
         changes, merged = Task(**fields).fields, self.json()
         resources = changes.pop("resources", {})
         merged.update(changes)
+        if "workdir" in changes or "git" in changes:  # in place of the files that an earlier submission uploaded
+            merged["uploads"] = {k: v for k, v in (merged.get("uploads") or {}).items() if k != _pack.WORKDIR}
+            if not merged["uploads"]:
+                del merged["uploads"]
         if resources:
             merged["resources"] = _alternatives(merged.get("resources") or {}, resources)
         return Task.from_dict(merged)

@@ -192,6 +192,38 @@ class TestErrors(WithStub):
         self.assertEqual(len(stub.requests), 2)
 
 
+class TestReuse(WithStub):
+    def test_errors_can_be_pickled(self) -> None:
+        status = models.decode(models.TaskStatus, {"task_id": "abc", "status": "failed", "metadata": {"reason": "Error"}})
+        job = self.client(self.stub()).job("abc")
+        found = [
+            errors.api_error(422, {"detail": "no", "reason": "UnknownField", "field": "runn"}, retry_after=3),
+            errors.TaskFailed("task abc is failed", status),
+            errors.BatchFailed([job, None], {1: errors.TaskUnusable("no", "run")}, None),
+            errors.ConnectionFailed("no", broke=True),
+            errors.TaskFileNotFound("no"),
+        ]
+        for error in found:
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(again), str(again)), (type(error), str(error)))
+            for name, value in error.__dict__.items():
+                if name != "errors":
+                    self.assertEqual(getattr(again, name), value, (type(error), name))
+
+    def test_clients_and_jobs_can_be_pickled(self) -> None:
+        for module in (k8s_cli, k8s_cli.aio):
+            client = module.Client("example.com", user="ann", timeout=5)
+            again = pickle.loads(pickle.dumps(module.Job(client, "abc", name="train", group="g")))
+            self.assertEqual((again.id, again.name, again.group), ("abc", "train", "g"))
+            other = again._client
+            self.assertEqual((type(other), other.url, other._user, other.timeout), (module.Client, "http://example.com", "ann", 5))
+
+    def test_another_workdir_replaces_the_uploaded_one(self) -> None:
+        spec = {"run": "true", "workdir": _pack.WORKDIR, "uploads": {_pack.WORKDIR: "a" * 64, "/data": "b" * 64}}
+        self.assertEqual(Task.from_dict(spec).with_fields(workdir=".").fields["uploads"], {"/data": "b" * 64})
+        self.assertEqual(Task.from_dict(spec).with_fields(cpus=1).fields["uploads"], spec["uploads"])
+
+
 class TestMistakes(WithStub):
     """Every mistake is an error of the client, and also the error of Python that fits."""
 
@@ -204,6 +236,11 @@ class TestMistakes(WithStub):
             (errors.TaskUnusable, ValueError, "cannot read the task file /: ", lambda: Task.from_file("/")),
             (errors.TaskUnusable, ValueError, "the sweep has no points", lambda: client.map("true", {"N": []})),
             (errors.ArgumentInvalid, TypeError, "the point 1 is not a dict", lambda: client.map("true", [1])),
+            (errors.ArgumentInvalid, TypeError, "run: the command is given twice", lambda: client.submit("true", run="true")),
+            (errors.ArgumentInvalid, TypeError, "timeout: '5' is not a number of seconds", lambda: k8s_cli.Client(timeout="5")),
+            (errors.ArgumentInvalid, ValueError, "timeout: 0 is not a number of seconds above 0", lambda: k8s_cli.Client(timeout=0)),
+            (errors.ArgumentInvalid, TypeError, "timeout: '5' is not a number of seconds", lambda: client.job("a").wait("5")),
+            (errors.ArgumentInvalid, ValueError, "limit: -1 is not a number of tasks", lambda: list(client.jobs(limit=-1))),
             (errors.TaskUnusable, ValueError, "the chain has no tasks", lambda: client.chain([])),
             (errors.TaskUnusable, ValueError, r"envs.A: JSON cannot represent nan", lambda: client.submit("x", envs={"A": float("nan")})),
             (errors.TaskUnusable, ValueError, r"outputs\[0\]: JSON cannot represent PosixPath", lambda: client.submit("x", outputs=[pathlib.Path("a")])),

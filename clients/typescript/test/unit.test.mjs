@@ -38,6 +38,14 @@ test("a rejected submission is repeated after the pause that the server asks for
   assert.equal(requests[0].headers["x-user"], "ann");
 }));
 
+test("an option that does not exist is an error, also in JavaScript", () => stub([submitted], async (client, requests) => {
+  for (const act of [() => client.submit({ run: "true" }, { grup: "g" }), () => client.submitAll([{ run: "true" }], { maxParalel: 1 }), () => client.map({ run: "true" }, { N: [1] }, { after: "x" }), () => client.chain([{ run: "true" }], { failfast: true })]) {
+    await assert.rejects(act, { name: "TypeError", message: /^there is no option "\w+" here; / });
+  }
+  assert.throws(() => client.list({ limit: 2 }), { name: "TypeError", message: /^limit: the client reads all pages/ });
+  assert.equal(requests.length, 0);
+}));
+
 test("no redirect is followed, because another host would get the body", () => stub([submitted], async (elsewhere, received) => {
   for (const status of [301, 307, 308]) {
     await stub([(_, response) => { response.writeHead(status, { Location: `${elsewhere.url}/tasks/submit` }); response.end(); }], async (client) => {

@@ -1,5 +1,6 @@
 """The requests to the server: credentials, retries and errors."""
 
+import functools
 import json
 import math
 import os
@@ -78,8 +79,12 @@ class Requests:
         returns a token. timeout is the longest time in seconds for a request and its retries, except for logs and
         events. allow_plain_http allows the client to send tokens over plain HTTP to other machines.
         """
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+            raise ArgumentInvalid(f"timeout: {timeout!r} is not a number of seconds above 0", "timeout")
         self.url = _settings.server_url(url, os.environ)
         self.timeout = timeout
+        self._made_with: Dict[str, Any] = dict(user=user, token=token, timeout=timeout, ssl_context=ssl_context)
+        self._made_with.update(allow_plain_http=allow_plain_http)
         self._plain = _settings.allows_plain_http(os.environ) if allow_plain_http is None else allow_plain_http
         self._user = user
         self._token: Optional[_tokens.TokenSource] = None
@@ -89,6 +94,10 @@ class Requests:
         self._origin = _http.Origin(self.url, ssl_context)
         self._transport = Transport(self._origin)
         self.reached = False  # the server has answered a request
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Lets a client pass to another process, which opens connections of its own."""
+        return functools.partial(type(self), self.url, **self._made_with), ()
 
     async def close(self) -> None:
         """Closes the idle connections. The client stays usable."""
@@ -255,8 +264,13 @@ def segment(text: str) -> str:
     if not isinstance(text, str):
         raise ArgumentInvalid(f"an id or a name is a str, and not {text!r}")
     if not text.strip(".") or "/" in text or "\\" in text:
-        raise api_error(404, {"detail": f"{text!r} is not an id", "reason": NotFound.__name__})
+        raise api_error(404, {"detail": f"{text!r} is not an id or a name", "reason": NotFound.__name__})
     return _http.segment(text)
+
+
+def pairs(filter: Union[str, Sequence[str], Mapping[str, str]]) -> Union[str, Sequence[str]]:
+    """Returns a filter of labels or annotations as a query has it: a dict is a list of KEY=VALUE."""
+    return [f"{key}={value}" for key, value in filter.items()] if isinstance(filter, Mapping) else filter
 
 
 def query_of(**parameters: Any) -> List[Tuple[str, str]]:
