@@ -49,7 +49,10 @@ func TestLogReplacedUnderItsServers(t *testing.T) {
 			return fmt.Sprint(seen), maps.Equal(seen, map[string]task.Phase{"adopted": task.Pending, "one": task.Pending, "three": task.Pending})
 		})
 	}
-	if after := s.there(); !slices.Equal(after, before) {
+	// A server that has no time to run for some seconds does not create the Service of an adopted task, and
+	// the next adoption creates the Service.
+	service := func(object string) bool { return object == "service adopted-adopted0" }
+	if before, after := slices.DeleteFunc(before, service), slices.DeleteFunc(s.there(), service); !slices.Equal(after, before) {
 		t.Errorf("there were %v, and now there are %v", before, after)
 	}
 	s.submit("afterwards", 1, nil)
