@@ -1330,7 +1330,7 @@ export interface components {
             after?: components["schemas"]["Predecessors"] | null;
             /** @description Ids or idempotency keys of tasks of the user, or of this batch, that must end, with any status, before the task gets Jobs. */
             after_any?: components["schemas"]["Predecessors"] | null;
-            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries and 4 KiB. */
+            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries, and 4 KiB as JSON. */
             annotations?: {
                 [key: string]: string | number | boolean | null;
             } | null;
@@ -1866,7 +1866,7 @@ export interface components {
              * @description Not used; internal to SkyPilot.
              */
             _metadata?: unknown;
-            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries and 4 KiB. */
+            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries, and 4 KiB as JSON. */
             annotations?: {
                 [key: string]: string | number | boolean | null;
             } | null;
@@ -4430,7 +4430,12 @@ export interface operations {
     getUpload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Send only this part of the archive, for example the rest after a broken connection: bytes=1000-. The server ignores several ranges. */
+                Range?: string;
+                /** @description The ETag of the archive; the server sends the whole archive if the ETag is another one. */
+                "If-Range"?: string;
+            };
             path: {
                 /** @description SHA-256 of the archive. */
                 sum: components["parameters"]["Sum"];
@@ -4443,6 +4448,21 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/gzip": string;
+                };
+            };
+            /** @description The part of the archive that Range names. */
+            206: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    /** @description The part and the size of the archive. */
+                    "Content-Range": string;
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];

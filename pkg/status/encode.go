@@ -55,10 +55,6 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 		o.key("ports")
 		o.b = list(o.b, len(m.Ports), func(b []byte, i int) []byte { return appendText(b, m.Ports[i]) })
 	}
-	if len(m.Annotations) > 0 {
-		o.key("annotations")
-		o.b = append(o.b, encode(m.Annotations)...)
-	}
 	o.given("job_group", m.JobGroup)
 	o.given("job_group_id", m.GroupID)
 	o.given("job_group_role", m.GroupRole)
@@ -77,6 +73,10 @@ func appendMetadata(b []byte, m *task.Metadata) []byte {
 	if len(m.Outputs) > 0 {
 		o.key("outputs")
 		o.b = append(o.b, encode(m.Outputs)...)
+	}
+	if len(m.Annotations) > 0 {
+		o.key("annotations")
+		o.b = append(o.b, encode(m.Annotations)...)
 	}
 	return o.end()
 }

@@ -46,13 +46,11 @@ func (r Renderer) task(v task.View) task.Status {
 			User:      v.Submit.User,
 			Group:     v.Submit.Group,
 			Ports:     v.Submit.Resources().Ports,
-
-			Annotations: v.Submit.Task.Annotations,
-
-			Nodes: nodes,
+			Nodes:     nodes,
 
 			MaxDuration: v.Submit.Task.MaxDuration,
 			Outputs:     outputsOf(v, len(nodes)),
+			Annotations: v.Submit.Task.Annotations,
 		},
 	}
 	if at, ok := v.Deadline(); ok && !s.Phase.Over() {

@@ -144,7 +144,7 @@ func (s Submit) Body() string {
 func (s Stop) Body() string { return "stop " + s.ID }
 
 // Body identifies the request, like the Body of a Submit.
-func (s StopAll) Body() string { return fmt.Sprintf("stop all=%t %s", s.AllUsers, s.Group) }
+func (s StopAll) Body() string { return fmt.Sprintf("stop-all users=%t %s", s.AllUsers, s.Group) }
 
 // Body identifies the request, like the Body of a Submit.
 func (d Delete) Body() string { return fmt.Sprintf("delete force=%t %s", d.Force, d.ID) }

@@ -16,6 +16,10 @@ const MaxLabels = 64
 // Kubernetes allows 256 KiB; the rest is for the other annotations of k8s-cli.
 const MaxAnnotations = 250_000
 
+// maxOwnAnnotations is the largest size of Spec.Annotations as JSON, in bytes. They are in each status,
+// in each event and in an annotation of the Jobs of a task.
+const maxOwnAnnotations = 4 << 10
+
 var (
 	qualifiedForm  = regexp.MustCompile(`^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	labelValueForm = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
@@ -90,6 +94,30 @@ func checkLabels(field string, labels map[string]string) error {
 		if err := CheckLabel(key, labels[key]); err != nil {
 			return fmt.Errorf("%s: %w", field, err)
 		}
+	}
+	return nil
+}
+
+// CheckAnnotations returns an error if the annotations of the task are too many or too large, or if a key
+// is not a valid key of an annotation. The values may be any text.
+func (t Spec) CheckAnnotations() error {
+	if len(t.Annotations) > MaxLabels {
+		return fmt.Errorf("%d annotations exceed the limit of %d", len(t.Annotations), MaxLabels)
+	}
+	for _, key := range ordered(t.Annotations) {
+		if err := CheckLabelKey(key); err != nil {
+			return err
+		}
+	}
+	if raw, _ := Marshal(t.Annotations); len(raw) > maxOwnAnnotations { // a map of texts always encodes
+		return fmt.Errorf("the annotations have %d bytes as JSON, more than the limit of %d; write larger data to a file or to the log", len(raw), maxOwnAnnotations)
+	}
+	return nil
+}
+
+func (t Spec) checkAnnotations() error {
+	if err := t.CheckAnnotations(); err != nil {
+		return fmt.Errorf("annotations: %w", err)
 	}
 	return nil
 }

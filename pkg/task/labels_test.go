@@ -84,7 +84,7 @@ func TestValidateTheParts(t *testing.T) {
 		`volumes./a.sub_path: "/c" must be a relative path without .. inside the volume`:                                                 {Run: "x", Volumes: map[string]string{"/a": "v"}, SubPaths: map[string]string{"/a": "/c"}},
 		"run: setup, run, annotations and the addresses of all nodes have 260000 bytes in total, more than the limit of 250000":          {NumNodes: 10000, Run: strings.Repeat("x", 100_000)},
 		`annotations: "a b" is not NAME or DOMAIN/NAME`:                                                                                  {Run: "x", Annotations: map[string]string{"a b": ""}},
-		"annotations: the keys and values have 4097 bytes, more than the limit of 4096; write larger data to a file or to the log":       {Run: "x", Annotations: map[string]string{"a": strings.Repeat("x", 4096)}},
+		"annotations: the annotations have 4104 bytes as JSON, more than the limit of 4096; write larger data to a file or to the log":   {Run: "x", Annotations: map[string]string{"a": strings.Repeat("x", 4096)}},
 		"run: setup, run and annotations have 260000 bytes in total, more than the limit of 250000":                                      {Setup: strings.Repeat("x", 130_000), Run: strings.Repeat("x", 130_000)},
 		`config.kubernetes.custom_metadata.annotations: annotation "k8s.io/a" is reserved for k8s-cli or Kubernetes; choose another key`: {Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"k8s.io/a": ""}}}}},
 	} {

@@ -132,21 +132,18 @@ type Metadata struct {
 	Failed    int      `json:"failed_nodes"`
 	Running   int      `json:"running_nodes"`
 	Pending   int      `json:"pending_nodes"`
-	User      string   `json:"user"`            // exact user name
-	Group     string   `json:"group,omitempty"` // of the task
-	Ports     []string `json:"ports,omitempty"` // as in Resources
-	// as in Spec
-	Annotations map[string]string `json:"annotations,omitempty"`
-
-	JobGroup  string `json:"job_group,omitempty"`      // name of the job group of the task
-	GroupID   string `json:"job_group_id,omitempty"`   // id of the first task of the job group
-	GroupRole string `json:"job_group_role,omitempty"` // primary or auxiliary
-	Reason    string `json:"reason,omitempty"`         // why the task is pending or failed, in one word
-	Message   string `json:"message,omitempty"`        // why, in a sentence
-	Hint      string `json:"hint,omitempty"`           // what to do, in a sentence
-	Position  int    `json:"position,omitempty"`       // position in the backlog, from 1
-	Attempt   int    `json:"attempt,omitempty"`        // largest number of the nodes' attempts; 0 if no node is ever restarted
-	Restarts  int    `json:"restarts,omitempty"`       // restarts of all nodes
+	User      string   `json:"user"`                     // exact user name
+	Group     string   `json:"group,omitempty"`          // of the task
+	Ports     []string `json:"ports,omitempty"`          // as in Resources
+	JobGroup  string   `json:"job_group,omitempty"`      // name of the job group of the task
+	GroupID   string   `json:"job_group_id,omitempty"`   // id of the first task of the job group
+	GroupRole string   `json:"job_group_role,omitempty"` // primary or auxiliary
+	Reason    string   `json:"reason,omitempty"`         // why the task is pending or failed, in one word
+	Message   string   `json:"message,omitempty"`        // why, in a sentence
+	Hint      string   `json:"hint,omitempty"`           // what to do, in a sentence
+	Position  int      `json:"position,omitempty"`       // position in the backlog, from 1
+	Attempt   int      `json:"attempt,omitempty"`        // largest number of the nodes' attempts; 0 if no node is ever restarted
+	Restarts  int      `json:"restarts,omitempty"`       // restarts of all nodes
 	// largest number of restarts of each node after failures
 	MaxRestarts int        `json:"max_restarts,omitempty"`
 	MaxDuration string     `json:"max_duration,omitempty"` // as in Spec
@@ -154,7 +151,8 @@ type Metadata struct {
 	StopsAt     *time.Time `json:"stops_at,omitempty"`     // when the server ends an auxiliary task of a job group; only while the task runs
 	Nodes       []Node     `json:"nodes"`                  // by rank
 
-	Outputs []outputs.Output `json:"outputs,omitempty"` // by node, once the server knows of them
+	Outputs     []outputs.Output  `json:"outputs,omitempty"`     // by node, once the server knows of them
+	Annotations map[string]string `json:"annotations,omitempty"` // as in Spec
 }
 
 // A Node describes one node of a task.

@@ -28,10 +28,7 @@ const (
 	maxImage     = 1024
 	maxDisk      = 1 << 20 // GB
 	maxMounts    = 100     // of a pod
-
-	maxOwnAnnotations = 4 << 10 // bytes of Spec.Annotations, which are in each status and each event of a task
-
-	addressSize = 16 // bytes of an IPv4 address with a newline
+	addressSize  = 16      // bytes of an IPv4 address with a newline
 )
 
 var (
@@ -226,32 +223,6 @@ func (c Config) check() error {
 		}
 	}
 	return checkLabels("config.kubernetes.custom_metadata.labels", marks.Labels)
-}
-
-// CheckAnnotations returns an error if the annotations of the task are too many or too large, or if a key
-// is not a valid key of an annotation. The values may be any text.
-func (t Spec) CheckAnnotations() error {
-	if len(t.Annotations) > MaxLabels {
-		return fmt.Errorf("%d annotations exceed the limit of %d", len(t.Annotations), MaxLabels)
-	}
-	size := 0
-	for _, key := range ordered(t.Annotations) {
-		if err := CheckLabelKey(key); err != nil {
-			return err
-		}
-		size += len(key) + len(t.Annotations[key])
-	}
-	if size > maxOwnAnnotations {
-		return fmt.Errorf("the keys and values have %d bytes, more than the limit of %d; write larger data to a file or to the log", size, maxOwnAnnotations)
-	}
-	return nil
-}
-
-func (t Spec) checkAnnotations() error {
-	if err := t.CheckAnnotations(); err != nil {
-		return fmt.Errorf("annotations: %w", err)
-	}
-	return nil
 }
 
 // checkAnnotationSize checks the size of the annotations of a pod, which contain the scripts

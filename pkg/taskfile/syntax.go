@@ -1,7 +1,6 @@
 package taskfile
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -16,6 +15,7 @@ var (
 	tabIndent = regexp.MustCompile(`^ *\t`)
 	entry     = regexp.MustCompile(`^ *(?:- +)*([A-Za-z0-9_./~-]+): +(.*)`)       // a field with a value on the same line
 	reserved  = regexp.MustCompile("^ *(?:- +)*(?:[A-Za-z0-9_./~-]+: +)?([@`%])") // no plain value may begin so
+	anyField  = regexp.MustCompile(`^ *(?:- +)*[^\s#'"][^#'"]*:(?: |$)`)
 	quoted    = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')`)
 )
 
@@ -113,10 +113,9 @@ func (e *syntaxError) explainColon() {
 
 // explainNoColon explains a line that is neither a field nor part of a script.
 func (e *syntaxError) explainNoColon() {
-	field := regexp.MustCompile(`^ *(?:- +)*[^\s#'"][^#'"]*:(?: |$)`)
 	n := e.find(func(s string) bool {
 		s = strings.TrimSpace(s)
-		return s != "" && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "- ") && !field.MatchString(s)
+		return s != "" && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "- ") && !anyField.MatchString(s)
 	})
 	if n == 0 {
 		return
@@ -127,8 +126,7 @@ func (e *syntaxError) explainNoColon() {
 		}
 		depth := func(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 		if depth(e.at(n)) <= depth(e.at(above)) {
-			name := string(bytes.TrimSpace([]byte(e.at(above))))
-			e.set(n, "the line is not indented, so it does not belong to %q in line %d; indent it as the lines before", name, above)
+			e.set(n, "the line is not indented, so it does not belong to %q in line %d; indent it as the lines before", strings.TrimSpace(e.at(above)), above)
 			return
 		}
 		break

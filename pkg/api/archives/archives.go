@@ -60,13 +60,16 @@ func (s Sender) Send(c *fiber.Ctx, store Store, a Archive) error {
 	c.Set(fiber.HeaderContentType, Type)
 	c.Set(fiber.HeaderETag, `"`+a.Sum+`"`)
 	c.Set(fiber.HeaderAcceptRanges, "bytes")
-	from, size := store.Open(s.Closing, a.Object), a.Size
-	if first, last, ok := rangeOf(c, a); ok {
+	first, last := int64(0), a.Size-1
+	if from, to, ok := rangeOf(c, a); ok {
+		first, last = from, to
 		c.Status(fiber.StatusPartialContent).Set(fiber.HeaderContentRange, fmt.Sprintf("bytes %d-%d/%d", first, last, a.Size))
-		size = last - first + 1
-		from = io.LimitReader(&skipping{from: from, skip: first}, size)
 	}
-	c.Context().SetBodyStream(&download{slot, conn, from}, int(size))
+	body := &download{slot, conn, store.Open(s.Closing, a.Object), first}
+	if last < a.Size-1 {
+		body.from = io.LimitReader(body.from, last+1)
+	}
+	c.Context().SetBodyStream(body, int(last-first+1))
 	return nil
 }
 
@@ -84,31 +87,22 @@ func rangeOf(c *fiber.Ctx, a Archive) (first, last int64, ok bool) {
 	return int64(from), int64(to), err == nil
 }
 
-// A skipping reader leaves out the first bytes. It reads them, because a store verifies the digest of
-// all bytes of an archive.
-type skipping struct {
-	from io.Reader
-	skip int64 // bytes
-}
-
-func (s *skipping) Read(p []byte) (int, error) {
-	if s.skip > 0 {
-		if _, err := io.CopyN(io.Discard, s.from, s.skip); err != nil {
-			return 0, fmt.Errorf("skip the first bytes of an archive: %w", err)
-		}
-		s.skip = 0
-	}
-	return s.from.Read(p) //nolint:wrapcheck // a reader returns io.EOF as it is
-}
-
 // A download is the body of a response, and aborts if the receiver stalls.
 type download struct {
 	slot *slots.Slot
 	conn net.Conn
 	from io.Reader
+	skip int64 // bytes to leave out; a store has to read them, because it verifies the digest of all bytes
 }
 
 func (d *download) Read(p []byte) (int, error) {
+	for d.skip > 0 {
+		n, err := d.from.Read(p[:min(int64(len(p)), d.skip)])
+		d.slot.Progress()
+		if d.skip -= int64(n); err != nil {
+			return 0, err
+		}
+	}
 	n, err := d.from.Read(p)
 	d.slot.Progress() // the receiver must read these bytes before the deadline
 	return n, err

@@ -52,7 +52,7 @@ func jobAnnotations(r *task.Record) map[string]string {
 		all[task.AnnotationJobGroup] = string(raw)
 	}
 	if own := r.Submit.Task.Annotations; len(own) > 0 {
-		raw, _ := json.Marshal(own) // a map of texts cannot fail
+		raw, _ := task.Marshal(own) // a map of texts cannot fail
 		all[task.AnnotationOwn] = string(raw)
 	}
 	if id := r.TraceID(); id != "" {
