@@ -531,12 +531,12 @@ class TestJobs(WithStub):
         stub = self.stub(*[answer({"tasks": [], "since": "", "total": {}})] * 4)
         client = self.client(stub)
         list(client.jobs(annotation=["a=b", "c"], since=datetime.timedelta(hours=1)))
-        list(client.group("g").jobs(annotation="a"))
+        list(client.group("g").jobs(annotation="a", label={"team": "x"}))
         client.usage(by="group", since=3600)
         client.rows(since=60)
         self.assertEqual([path.replace("%3D", "=") for _, path, _, _ in stub.requests], [
             "/tasks?limit=500&annotation=a=b&annotation=c&since=3600s",
-            "/tasks?limit=500&annotation=a&group=g&sort=created",
+            "/tasks?limit=500&label=team=x&annotation=a&group=g&sort=created",
             "/usage?since=1d&by=group",
             "/tasks?since=60s&view=row",
         ])  # fmt: skip

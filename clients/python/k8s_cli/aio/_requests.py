@@ -268,15 +268,12 @@ def segment(text: str) -> str:
     return _http.segment(text)
 
 
-def pairs(filter: Union[str, Sequence[str], Mapping[str, str]]) -> Union[str, Sequence[str]]:
-    """Returns a filter of labels or annotations as a query has it: a dict is a list of KEY=VALUE."""
-    return [f"{key}={value}" for key, value in filter.items()] if isinstance(filter, Mapping) else filter
-
-
 def query_of(**parameters: Any) -> List[Tuple[str, str]]:
-    """Returns the parameters of a request. Empty values and False are left out."""
+    """Returns the parameters of a request. Empty values and False are left out; a dict is a list of KEY=VALUE."""
     pairs = []
     for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            value = [f"{key}={each}" for key, each in value.items()]
         for each in value if isinstance(value, (list, tuple)) else [value]:
             if each is True:
                 pairs.append((name, "true"))

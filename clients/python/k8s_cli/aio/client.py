@@ -13,7 +13,7 @@ from .._times import Since
 from ..errors import ArgumentInvalid, BatchFailed, Error, TaskUnusable, UploadMissing, api_error
 from ..task import REDACTED, Item, OtherFields, Packer, Task, TaskFields, TaskLike, check, grid, has_files, names, read, taskfile
 from ._io import call, sleep
-from ._requests import body_of, json_of, pairs, query_of
+from ._requests import body_of, json_of, query_of
 from .job import Group, Job, Sweep
 from .operations import PAGE, Operations
 from .session import BrowserSession
@@ -277,14 +277,12 @@ class Client(Operations):
     ) -> AsyncIterator[Job]:
         """Returns the tasks that match all filters, newest first, with their status. Reads one page after the other.
 
-        limit is the largest number of tasks.
-
-        label and annotation are KEY=VALUE, KEY for any value, a list of these, or a dict. since is an age (`3h`, seconds, or a timedelta), or a
-        time (in RFC 3339, or a datetime). sort is created, started, ended, name or status, with - in front for
-        descending.
+        limit is the largest number of tasks. label and annotation are KEY=VALUE, KEY for any value, a list of these, or
+        a dict. since is an age (`3h`, seconds, or a timedelta), or a time (in RFC 3339, or a datetime). sort is created,
+        started, ended, name or status, with - in front for descending.
         """
         filters: Dict[str, Any] = dict(all_users=all_users, user=user, status=status, name=name, name_prefix=name_prefix)
-        filters.update(name_contains=name_contains, label=pairs(label), annotation=pairs(annotation), reason=reason)
+        filters.update(name_contains=name_contains, label=label, annotation=annotation, reason=reason)
         filters.update(group=group, since=since, sort=sort)
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ArgumentInvalid(f"limit: {limit!r} is not a number of tasks", "limit")
