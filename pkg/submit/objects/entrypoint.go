@@ -70,12 +70,18 @@ func needsHome(t task.Spec) bool {
 
 // home is the part of the entrypoint that gives a home directory to a user that has none in which it
 // may write: a user that the image does not know, or any user in a read-only file system. The new home
-// reads the start-up file of the old one. A task that sets HOME keeps it.
+// reads the start-up file of the old one. A task that sets HOME keeps it. A home has a sky_workdir, as
+// in SkyPilot: who can create that may write.
 const home = `k8s_cli_may_write() { { command -p mkdir -p "$1" && true >"$1/.k8s-cli" && command -p rm -f "$1/.k8s-cli"; } 2>/dev/null; }
+k8s_cli_made=
+k8s_cli_live() {
+  if [ -e "$1/sky_workdir" ]; then k8s_cli_may_write "$1/"; return; fi
+  command -p mkdir -p "$1/sky_workdir" 2>/dev/null && k8s_cli_made=$1/sky_workdir
+}
 case " $k8s_cli_variables " in *" HOME "*) ;; *)
-  if ! k8s_cli_may_write "${HOME:-/}"; then
+  if ! k8s_cli_live "${HOME:-}"; then
     for k8s_cli_home in ` + task.FilesDir + `/home /tmp/k8s-cli-home ` + sharedDir + `/k8s-cli-home; do
-      if ! k8s_cli_may_write "$k8s_cli_home"; then continue; fi
+      if ! k8s_cli_live "$k8s_cli_home"; then continue; fi
       if [ -r "${HOME:-}/.bashrc" ]; then printf '. "%s"\n' "$HOME/.bashrc" >"$k8s_cli_home/.bashrc"; fi
       export HOME="$k8s_cli_home"
       break
@@ -101,7 +107,7 @@ esac
 // Job control in bash (-m) prevents that a script begins with SIGINT ignored, as background
 // processes of a shell otherwise do.
 const runner = `case $1 in
-  "") if k8s_cli_may_write "${HOME:-}/sky_workdir"; then cd "${HOME:-}/sky_workdir" || exit; fi ;;
+  "") if [ "$k8s_cli_made" ] || k8s_cli_may_write "${HOME:-}/sky_workdir"; then cd "${HOME:-}/sky_workdir" || exit; fi ;;
   "~"|"~/"*) cd "${HOME:-/}${1#"~"}" || exit ;;
   -*) cd "./$1" || exit ;;
   *) cd "$1" || exit ;;
@@ -157,10 +163,16 @@ k8s_cli_sudo=
 // scripts is how a script begins in bash: as in SkyPilot, ~/.bashrc has its effect, which setup or
 // Conda may have changed, and then the variables of the task get their values again. Many .bashrc
 // files return at once in a shell that is not interactive: PS1 is set meanwhile, and $- contains an i.
-// Files that do not return set PS1 themselves.
+// Files that do not return set PS1 themselves. Builtins do the work, because each process that starts
+// here delays every task.
 const scripts = `k8s_cli_begin='if [ -r ~/.bashrc ]; then
-  k8s_cli_dir=$PWD k8s_cli_text=$(<~/.bashrc) k8s_cli_env=
-  if [ $# -gt 0 ]; then k8s_cli_env=$(declare -p "$@" 2>/dev/null); set --; fi
+  k8s_cli_dir=$PWD k8s_cli_text= k8s_cli_env=
+  IFS= read -r -d "" k8s_cli_text <~/.bashrc
+  for k8s_cli_name; do
+    printf -v k8s_cli_value %q "${!k8s_cli_name-}"
+    k8s_cli_env+="export $k8s_cli_name=$k8s_cli_value;"
+  done
+  set --
   PS1=-
   case $k8s_cli_text in
     *\$-*|*\${-}*)
@@ -172,7 +184,7 @@ const scripts = `k8s_cli_begin='if [ -r ~/.bashrc ]; then
   unset PS1
   eval "$k8s_cli_env" 2>/dev/null
 fi
-unset k8s_cli_dir k8s_cli_text k8s_cli_env
+unset k8s_cli_dir k8s_cli_text k8s_cli_env k8s_cli_name k8s_cli_value
 set --
 . "$0"'
 `

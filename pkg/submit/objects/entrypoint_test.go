@@ -260,7 +260,31 @@ func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
 			t.Errorf("%+v: a comment stands in every pod", tt.spec)
 		}
 	}
-	if n := len(entrypoint(&task.Record{}, nil)); n > 3200 {
+	if n := len(entrypoint(&task.Record{}, nil)); n > 3400 {
 		t.Errorf("%d bytes for a plain task", n)
+	}
+}
+
+// BenchmarkEntrypoint runs a task that prints a line, with a home as in Debian's images.
+func BenchmarkEntrypoint(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "run"), []byte("echo run\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	home := b.TempDir()
+	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("# nothing\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	r := &task.Record{Submit: task.Submit{Task: task.Spec{Run: "echo run\n"}}}
+	script := strings.ReplaceAll(entrypoint(r, nil), task.ScriptDir, dir)
+	for b.Loop() {
+		if err := os.RemoveAll(filepath.Join(home, "sky_workdir")); err != nil {
+			b.Fatal(err)
+		}
+		c := exec.Command("/bin/sh", "-c", start, script, "")
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, variablesEnv + "=A B", "A=1", "B=2"}
+		if out, err := c.CombinedOutput(); err != nil || string(out) != "run\n" {
+			b.Fatalf("%v: %s", err, out)
+		}
 	}
 }
