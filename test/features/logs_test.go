@@ -141,6 +141,41 @@ func (c *cluster) openLogs(t *testing.T, pod string) (n int) {
 	return n
 }
 
+// A process that setup starts serves run, and processes that a script leaves behind do not keep the task
+// running.
+func TestProcessesThatScriptsLeaveBehind(t *testing.T) {
+	t.Parallel()
+	ann := newUser(t)
+	ann.says(t, ann.submit(t, `
+setup: |
+  mkfifo /tmp/service
+  while :; do echo served by setup >/tmp/service; done &
+run: |
+  read -r line </tmp/service; echo "$line"
+  sleep 600 &
+  (setsid sleep 600 >/dev/null 2>&1 &)
+  echo over
+`), "served by setup\nover\n")
+}
+
+// A reader of a long output that leaves early sees no message about the broken pipe.
+func TestTheCLIIsQuietWhenItsReaderLeaves(t *testing.T) {
+	t.Parallel()
+	ann := newUser(t)
+	id := ann.submit(t, "run: seq 1 50000\n")
+	ann.await(t, id, task.Completed)
+	for _, arguments := range [][]string{{"jobs", "logs", id}, {"jobs", "logs", id, "--no-follow"}, {"jobs", "list"}} {
+		ann.login(t)
+		c := ann.prepare(t, arguments...)
+		c.Args = append([]string{"sh", "-c", `"$0" "$@" | head -n 1`, c.Path}, arguments...)
+		c.Path = "/bin/sh"
+		c.start(t)
+		if r := c.end(t); strings.Count(r.out, "\n") != 1 || strings.Contains(r.errOut, "pipe") || strings.Contains(r.errOut, "rror") {
+			t.Errorf("%q prints %q and %q", arguments, r.out, r.errOut)
+		}
+	}
+}
+
 // The log has what a script writes through a process substitution, although the script ends first, and a
 // daemon that reads from a pipe does not hold up the end.
 func TestOutputThroughPipesIsInTheLog(t *testing.T) {

@@ -1,6 +1,8 @@
 package features
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net"
@@ -114,6 +116,29 @@ run: pwd; sh run.sh; cat sub/data /etc/app/conf ~/dir/one/two here/two; ls made
 
 	ann.put(t, map[string]string{"nobody.yaml": "workdir: site\nrun: id -u; cat sub/data; touch new\nconfig: {kubernetes: {pod_config: {spec: {securityContext: {runAsUser: 4711}}}}}\n"})
 	ann.says(t, ann.submitFile(t, "nobody.yaml"), "4711\ndata\n")
+}
+
+// Six commands upload the same new directory at once, as a loop of a user does.
+func TestCommandsUploadTheSameDirectoryAtOnce(t *testing.T) {
+	t.Parallel()
+	s := startForFiles(t)
+	ann := s.as(t, "ann")
+	data := make([]byte, 3<<20)
+	if _, err := rand.Read(data); err != nil {
+		t.Fatal(err)
+	}
+	ann.put(t, map[string]string{"src/data": string(data), "task.yaml": "resources: {cpus: 0.05, memory: 64Mi}\nworkdir: src\nrun: sha256sum data\n"})
+	var commands []*command
+	for range 6 {
+		commands = append(commands, ann.begin(t, "jobs", "submit", "-q", "task.yaml"))
+	}
+	for _, c := range commands {
+		r := c.end(t)
+		if r.code != 0 {
+			t.Fatalf("exit code %d: %s", r.code, r.errOut)
+		}
+		ann.says(t, strings.TrimSpace(r.out), fmt.Sprintf("%x  data\n", sha256.Sum256(data)))
+	}
 }
 
 // A pod that needs files waits while the server is down.
