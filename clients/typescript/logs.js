@@ -6,6 +6,7 @@ import { pauseBeforeRetry, resumePause, sleep, steady } from "./retry.js";
 
 /** @typedef {{follow?: boolean, node?: number, attempt?: number, tail?: number, since?: number, timestamps?: boolean, signal?: AbortSignal}} LogOptions since is in seconds */
 
+const firstSilence = 45; // seconds until a response begins; a ping, at the latest, begins it
 const maxPings = 3; // empty lines that the server did not send in time, after which the connection counts as broken
 const maxIdle = 3; // repeated requests that bring nothing new, after which the log is over also if they do not repeat each line
 
@@ -22,7 +23,7 @@ export async function* readLog(requests, path, { follow = true, node, attempt, t
     const age = since !== undefined && began ? since + (sent - asked) / 1000 : since;
     const query = { tail, since: age === undefined ? undefined : age.toFixed(3) + "s", node, attempt, timestamps, follow: follow ? undefined : "false" };
     try {
-      const response = await requests.once("GET", path, { query, headers: { "X-Log-Resume": position.token(), "X-Log-Ping": "true" }, stream: true, limit: silence, signal });
+      const response = await requests.once("GET", path, { query, headers: { "X-Log-Resume": position.token(), "X-Log-Ping": "true" }, stream: true, limit: Math.min(silence, firstSilence), signal });
       began = true;
       opened = Date.now();
       position.begin(response.headers.get("X-Log-Resumable") === "true");

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,12 +126,12 @@ func (c *Client) LogLines(ctx context.Context, id string, lines linerange.Range,
 // logOnce copies the log from one connection.
 func (c *Client) logOnce(ctx context.Context, r request, l *logReader) error {
 	l.answered = false
-	response, body, err := c.stream(ctx, r, l.silence)
+	response, body, err := c.stream(ctx, r, cmp.Or(l.silence, firstSilence))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	l.began, l.answered = true, true
+	l.began, l.answered, l.silence, body.limit = true, true, 0, 0
 	if l.resumable = response.Header.Get(resumableHeader) == "true"; l.resumable {
 		l.silence = silenceOf(response.Header)
 		body.limit = l.silence

@@ -27,6 +27,10 @@ const (
 	pingHeader = "X-Log-Ping"
 	maxPings   = 3 // missing signs of life after which a connection counts as broken
 
+	// firstSilence is the longest time until a response begins. The first sign of life, at the
+	// latest, begins it.
+	firstSilence = maxPings * 15 * time.Second
+
 	// maxToken is the largest value of resumeHeader, in bytes: servers accept about 16 KB
 	// of headers. The limit is enough for 800 nodes.
 	maxToken = 12 << 10
@@ -43,7 +47,7 @@ type logReader struct {
 	began     bool          // the server has answered once
 	answered  bool          // the server has answered the last request
 	resumable bool          // the server can resume the log
-	silence   time.Duration // longest silence of the server; 0 means no limit
+	silence   time.Duration // longest silence within the last response; 0 means no limit
 	lines     int
 	places    map[int]*logcursor.Cursor // by rank
 }

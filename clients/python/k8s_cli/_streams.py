@@ -12,6 +12,7 @@ RESUMABLE = "X-Log-Resumable"  # response header: "true" if each line begins wit
 # Request header: the server may send empty lines while the log is quiet. Response header: their distance in seconds.
 PING = "X-Log-Ping"
 _SILENT_PINGS = 3  # pings in a row whose absence means that the connection is broken
+FIRST_SILENCE = 45.0  # seconds until a response begins; a ping, at the latest, begins it
 _START = "start"  # value of RESUME at the beginning of the log
 _MAX_TOKEN = 12 << 10  # largest value of RESUME in bytes: servers accept about 16 KB of headers
 _MAX_EVENT = 1 << 20  # largest event in bytes

@@ -221,7 +221,8 @@ class Operations(Requests):
             try:
                 headers = {_streams.RESUME: reader.token(), _streams.PING: "true", "Accept-Encoding": "identity"}
                 target = f"/tasks/{segment(id)}/logs"
-                response = self.open("GET", target, query=query, headers=headers, timeout=silence)
+                limit = min(silence, _streams.FIRST_SILENCE)
+                response = self.open("GET", target, query=query, headers=headers, timeout=limit)
                 began = True
                 silence = reader.begin(response.header)
                 while True:

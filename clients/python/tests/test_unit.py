@@ -787,6 +787,12 @@ class TestLogs(unittest.TestCase):
             silent.set()
             server.shutdown()
 
+    def test_a_log_request_that_a_path_swallows_is_an_error(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server, mock.patch.object(_streams, "FIRST_SILENCE", 0.1):
+            job = k8s_cli.Client("http://127.0.0.1:%d" % server.getsockname()[1], user="ann").job("t")
+            with self.assertRaises(errors.ConnectionFailed):
+                next(job.logs())
+
     def test_the_memory_of_a_cursor_is_bounded(self) -> None:
         cursor = _cursor.Cursor()
         for i in range(3 * _cursor.MAX_LINES):

@@ -220,7 +220,8 @@ class Operations(Requests):
             try:
                 headers = {_streams.RESUME: reader.token(), _streams.PING: "true", "Accept-Encoding": "identity"}
                 target = f"/tasks/{segment(id)}/logs"
-                response = await self.open("GET", target, query=query, headers=headers, timeout=silence)
+                limit = min(silence, _streams.FIRST_SILENCE)
+                response = await self.open("GET", target, query=query, headers=headers, timeout=limit)
                 began = True
                 silence = reader.begin(response.header)
                 while True:
