@@ -55,7 +55,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 		connections = append(connections, nc)
 		return nc
 	}
-	log, err := queue.Open(t.Context(), connect(), queue.Config{SingleWriter: true})
+	log, err := queue.Open(t.Context(), connect(), queue.Config{SingleWriter: true, AppendTimeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
