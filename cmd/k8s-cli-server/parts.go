@@ -80,7 +80,7 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 
 // newStore returns an empty store with the limits and claims of the configuration.
 func newStore(c config) *cache.Store {
-	store := cache.New(status.Renderer{Namespace: c.namespace})
+	store := cache.New()
 	store.SetAdmissionLimits(c.admission.limits())
 	store.RestrictClaims(c.policy.claims())
 	return store
@@ -161,10 +161,7 @@ func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Auth
 	if c.adminListen == "" {
 		settings.Metrics = p.metrics
 	}
-	viewer := status.NewViewer(p.deps.log, status.Projection{
-		TaskProjection: p.store.Answers, ListProjection: p.store.Answers, VolumeProjection: p.store.Answers, GroupProjection: p.store.Answers, UploadProjection: p.store.Files, OutputProjection: p.store.Files,
-		ClusterProjection: p.store, CapacityProjection: p.store.Requests(),
-	})
+	viewer := status.NewViewer(p.deps.log, p.store, p.config.namespace)
 	return api.New(p.deps.log, api.Readers{
 		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Usage: viewer, Uploads: viewer, Outputs: viewer, Owners: viewer,
 		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,

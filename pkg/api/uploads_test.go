@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,6 +38,20 @@ func stored(t *testing.T, change func(*Uploads)) (*served, *cache.Store) {
 	return s, store
 }
 
+// patiently repeats open while NATS on a busy machine does not answer within the limits of package queue.
+func patiently[T any](t *testing.T, open func() (T, error)) T {
+	t.Helper()
+	for {
+		opened, err := open()
+		if err == nil {
+			return opened
+		}
+		if t.Context().Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, task.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // storedWith is stored with changed settings, and also returns the connections to NATS.
 func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*natsconn.Conn) {
 	t.Helper()
@@ -55,23 +70,17 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 		connections = append(connections, nc)
 		return nc
 	}
-	log, err := queue.Open(t.Context(), connect(), queue.Config{SingleWriter: true, AppendTimeout: 5 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := connect()
+	log := patiently(t, func() (*queue.Log, error) {
+		return queue.Open(t.Context(), nc, queue.Config{SingleWriter: true, AppendTimeout: 5 * time.Minute})
+	})
 	files, err := blob.NewFiles(connect(), streams.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	uploadStore, err := files.OpenUploadStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	outputStore, err := files.OpenOutputStore(t.Context(), 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := cache.New(status.Renderer{Namespace: "default"})
+	uploadStore := patiently(t, func() (*blob.Uploads, error) { return files.OpenUploadStore(t.Context()) })
+	outputStore := patiently(t, func() (*blob.Uploads, error) { return files.OpenOutputStore(t.Context(), 64<<20) })
+	store := cache.New()
 	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: tokenFunc(func(id, token string) bool { return token == "token of "+id })}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -86,7 +95,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	}
 	change(&config)
 	f.health.Ready = true
-	viewer, read := status.NewViewer(log, status.Projection{TaskProjection: store, VolumeProjection: store, UploadProjection: store, OutputProjection: store, ClusterProjection: store}), f.readers()
+	viewer, read := status.NewViewer(log, store, "default"), f.readers()
 	read.Tasks, read.Volumes, read.Uploads, read.Outputs, read.Owners = viewer, viewer, viewer, viewer, viewer
 	server := New(log, read, fakeHealth{f}, config)
 	s.server, server.patience = server, time.Hour

@@ -250,13 +250,13 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, append(tt.log, submit("ann", "x"))...)
-			d := p.renderInput(p.tasks["x"])
-			if d.reason != tt.reason || hint.For(d.reason, "", nil) == "" {
-				t.Errorf("reason %s, want %s", d.reason, tt.reason)
+			d, _ := p.TaskAnswer("ann", "x", noneEncoded)
+			if d.Reason != tt.reason || hint.For(d.Reason, "", nil) == "" {
+				t.Errorf("reason %s, want %s", d.Reason, tt.reason)
 			}
-			text, found := strings.CutPrefix(d.note, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.position, p.admission.queue.length()))
+			text, found := strings.CutPrefix(d.Message, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.Position, p.admission.queue.length()))
 			if diff := cmp.Diff(tt.message, text); !found || diff != "" {
-				t.Errorf("message %q (-want +got):\n%s", d.note, diff)
+				t.Errorf("message %q (-want +got):\n%s", d.Message, diff)
 			}
 		})
 	}
@@ -404,10 +404,10 @@ func TestTheTotalIsForWhoeverIsNotHeldBack(t *testing.T) {
 		[]task.Command{submit("ann", "a1"), admitted("a1"), applied(taskKey("a1"), "u"), submit("ann", "a2")},
 		[]task.Command{submit("bob", "b1"), submit("bob", "b2")},
 	)...)
-	if d := p.renderInput(p.tasks["a2"]); d.reason != task.ReasonMaxUserJobs {
-		t.Errorf("ann's second task waits for %s", d.reason)
+	if d, _ := p.TaskAnswer("ann", "a2", noneEncoded); d.Reason != task.ReasonMaxUserJobs {
+		t.Errorf("ann's second task waits for %s", d.Reason)
 	}
-	if d := p.renderInput(p.tasks["b2"]); d.reason != task.ReasonBacklog {
-		t.Errorf("bob's second task waits for %s", d.reason)
+	if d, _ := p.TaskAnswer("bob", "b2", noneEncoded); d.Reason != task.ReasonBacklog {
+		t.Errorf("bob's second task waits for %s", d.Reason)
 	}
 }

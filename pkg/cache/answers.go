@@ -3,29 +3,57 @@ package cache
 import (
 	"slices"
 
-	"k8s-cli/pkg/cache/bodies"
 	"k8s-cli/pkg/task"
 )
 
-// Answers provides encoded views of the tasks and volumes of a user.
+// Answers provides what users see of their tasks and volumes. The caller encodes it.
 type Answers struct {
-	model  *guarded
-	render Renderer
-	cache  *bodies.Cache
+	model *guarded
 }
 
-// TaskAnswer returns the encoded answer for a task of user; ok is false if there is no such
-// task.
-func (a Answers) TaskAnswer(user, id string) ([]byte, bool) {
+// An Answer is one task, as users see it.
+type Answer struct {
+	ID      string
+	Version uint64     // of the store at the last change of the task
+	Encoded []byte     // from Encoded; nil if the caller has to encode View
+	View    *task.View // nil if Encoded is set
+
+	// Position is the place of the task in the backlog, from 1; 0 if the task is not in the backlog.
+	// The position changes with every other task in the backlog, and Version does not.
+	Position int
+	Reason   string // why the task is in the backlog
+	Message  string // position and waiting time as a sentence
+}
+
+// An Encoded function returns the encoded answer that the caller has for one version of a task, nil
+// if it has none. The store is locked during the call.
+type Encoded func(id string, version uint64) []byte
+
+// answer returns the answer for a task. A task with a position is not looked up in have.
+func (a Answers) answer(i *taskItem, have Encoded) Answer {
+	d := Answer{ID: i.id, Version: i.version}
+	if (i.stage == stageWaiting || i.stage == stageCreating) && len(i.jobs) == 0 { // a task with Jobs waits no longer
+		d.Position = a.model.admission.queue.position(i)
+		d.Reason, d.Message = a.model.admission.whyWaiting(i, d.Position)
+	}
+	if d.Position == 0 {
+		d.Encoded = have(d.ID, d.Version)
+	}
+	if d.Encoded == nil {
+		d.View = new(i.view())
+	}
+	return d
+}
+
+// TaskAnswer returns the answer for a task of user; ok is false if there is no such task.
+func (a Answers) TaskAnswer(user, id string, have Encoded) (d Answer, ok bool) {
 	a.model.mu.RLock()
+	defer a.model.mu.RUnlock()
 	item := a.model.tasks[id]
 	if !item.isOf(user) {
-		a.model.mu.RUnlock()
-		return nil, false
+		return Answer{}, false
 	}
-	d := a.renderInput(item)
-	a.model.mu.RUnlock()
-	return a.encode(d), true
+	return a.answer(item, have), true
 }
 
 // Submission returns the entry in which a task of user was submitted; ok is false if there is
@@ -40,19 +68,20 @@ func (a Answers) Submission(user, id string) (seq uint64, ok bool) {
 	return item.record.Seq(), true
 }
 
-// VolumeAnswer returns the encoded answer for a volume of user.
-func (a Answers) VolumeAnswer(user, id string) ([]byte, bool) {
+// VolumeAnswer returns a volume of user; ok is false if there is no such volume.
+func (a Answers) VolumeAnswer(user, id string) (v task.VolumeView, ok bool) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
 	item := a.model.volumes.items[id]
 	if item == nil || item.view.Deleted || item.view.Create.User != user {
-		return nil, false
+		return task.VolumeView{}, false
 	}
-	return item.body, true
+	return item.view, true
 }
 
-// VolumeAnswers is TaskAnswers for volumes.
-func (a Answers) VolumeAnswers(q task.Query) (bodies [][]byte, next uint64) {
+// VolumeAnswers returns the volumes on a page of a list, newest first. next is the cursor of the next
+// page, 0 if there is none.
+func (a Answers) VolumeAnswers(q task.Query) (views []task.VolumeView, next uint64) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
 	for _, item := range slices.Backward(a.model.index.of(q.User, q.AllUsers).volumes) {
@@ -60,13 +89,13 @@ func (a Answers) VolumeAnswers(q task.Query) (bodies [][]byte, next uint64) {
 		case v.Deleted, q.Before > 0 && v.Order >= q.Before,
 			q.Name != "" && q.Name != v.Create.Volume.Name, q.Phase != "" && string(q.Phase) != v.CurrentPhase():
 			continue
-		case q.Limit > 0 && len(bodies) == q.Limit:
-			return bodies, next
+		case q.Limit > 0 && len(views) == q.Limit:
+			return views, next
 		default:
-			bodies, next = append(bodies, item.body), v.Order
+			views, next = append(views, v), v.Order
 		}
 	}
-	return bodies, 0
+	return views, 0
 }
 
 // PendingMounts returns the ids of the tasks that name a volume, by its name or by the name of

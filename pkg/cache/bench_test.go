@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s-cli/pkg/cache"
-	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
 )
@@ -25,7 +24,7 @@ func BenchmarkFold(b *testing.B) {
 		}
 		b.StopTimer()
 		if folded%(shared<<8) == 0 { // the number of existing tasks does not matter
-			p, e = cache.New(status.Renderer{Namespace: "default"}), task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}
+			p, e = cache.New(), task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}
 			if _, err := p.Fold(e); err != nil {
 				b.Fatal(err)
 			}
@@ -95,7 +94,7 @@ type filled struct {
 
 func newFilled(b *testing.B, size int, group string) *filled {
 	b.Helper()
-	f := &filled{cache.New(status.Renderer{Namespace: "default"}), task.Entry{Version: task.EntryVersion, Log: "log", Writer: "w", Time: time.Now()}}
+	f := &filled{cache.New(), task.Entry{Version: task.EntryVersion, Log: "log", Writer: "w", Time: time.Now()}}
 	f.apply(b, 0, size, func(i int) task.Command {
 		return task.Command{Submit: &task.Submit{ID: fmt.Sprint(i), User: "ann", Group: group, Task: task.Spec{Run: "true"}}}
 	})

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,31 +82,25 @@ func TestHowLongTheBacklogTakes(t *testing.T) {
 	}
 }
 
-func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
+func TestAnswersHaveThePlaceInTheBacklog(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a"), submit("ann", "b"))
-	d := p.renderInput(p.tasks["b"])
-	d.body = []byte(`{"name":",\"metadata\":{","metadata":{"user":"ann"}}`)
-	body := withBacklogPosition(d)
-	var got struct {
-		Name     string
-		Metadata task.Metadata
+	answer := func(id string) Answer {
+		a, _ := p.TaskAnswer("ann", id, noneEncoded)
+		return a
 	}
-	if err := json.Unmarshal(body, &got); err != nil {
-		t.Fatalf("%s: %v", body, err)
+	if a := answer("b"); a.Position != 2 || a.Reason != task.ReasonBacklog || !strings.Contains(a.Message, "number 2 of 2") {
+		t.Errorf("%+v", a)
 	}
-	if m := got.Metadata; got.Name != `,"metadata":{` || m.User != "ann" || m.Position != 2 || m.Reason != task.ReasonBacklog || !strings.Contains(m.Message, "number 2 of 2") || m.Hint == "" {
-		t.Errorf("%s", body)
-	}
-	if d := p.renderInput(p.tasks["a"]); d.position != 1 {
-		t.Errorf("the first one has place %d", d.position)
+	if a := answer("a"); a.Position != 1 {
+		t.Errorf("the first one has place %d", a.Position)
 	}
 	p.putJob(job(submit("ann", "a"), 0, task.Pending))
-	if d := p.renderInput(p.tasks["a"]); d.position != 0 {
-		t.Errorf("once its Job is seen it has place %d", d.position)
+	if d := answer("a"); d.Position != 0 {
+		t.Errorf("once its Job is seen it has place %d", d.Position)
 	}
 	p.apply(applied(taskKey("b"), "u"))
-	if d := p.renderInput(p.tasks["b"]); d.position != 0 {
-		t.Errorf("once the log says that its Jobs exist it has place %d", d.position)
+	if d := answer("b"); d.Position != 0 {
+		t.Errorf("once the log says that its Jobs exist it has place %d", d.Position)
 	}
 }
 
@@ -116,8 +109,8 @@ func TestPlaceIsPutIntoTheAnswer(t *testing.T) {
 func TestPlacesAfterAUserStopsEverything(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a1"), submit("ann", "a2"), submit("ann", "a3"), submit("bob", "b1"), submit("bob", "b2"))
 	p.apply(task.Command{StopAll: &task.StopAll{User: "ann"}})
-	if d := p.renderInput(p.tasks["b2"]); d.position != 2 {
-		t.Errorf("the second of two tasks has place %d", d.position)
+	if d, _ := p.TaskAnswer("bob", "b2", noneEncoded); d.Position != 2 {
+		t.Errorf("the second of two tasks has place %d", d.Position)
 	}
 }
 

@@ -169,7 +169,7 @@ func TestListsOfGroups(t *testing.T) {
 func BenchmarkGroup(b *testing.B) {
 	for _, tasks := range []int{10, 100_000} {
 		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
-			p := &testStore{Store: New(fakeRenderer{})}
+			p := &testStore{Store: New()}
 			m := p.guarded.model
 			for n := range tasks {
 				c := submit("ann", fmt.Sprint("t", n))

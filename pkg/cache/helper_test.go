@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/attempt"
 	"k8s-cli/pkg/task/gpu"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/test/testkit"
@@ -30,25 +31,21 @@ const testTimeout = 20 * time.Second // limit of one wait, as in testkit.WithPat
 
 var noon = time.Date(2025, 10, 5, 12, 0, 0, 0, time.UTC)
 
-// A fakeRenderer renders the few fields that the tests compare.
-type fakeRenderer struct{}
-
-func (fakeRenderer) Phase(v task.View) task.Phase { return v.CurrentPhase() }
-
-func (fakeRenderer) Task(v task.View) []byte {
+// taskText returns the few fields that the tests compare.
+func taskText(v task.View) string {
 	text := fmt.Sprintf("%s of %s: %s", v.Submit.ID, v.Submit.User, v.CurrentPhase())
 	if len(v.Missing) > 0 {
 		text += " without " + strings.Join(v.Missing, ", ")
 	}
-	return []byte(text)
+	return text
 }
 
-func (fakeRenderer) Volume(v task.VolumeView) []byte {
+func volumeText(v task.VolumeView) string {
 	text := fmt.Sprintf("%s of %s", v.Create.ID, v.Create.User)
 	if v.Claim != nil {
 		text += ": " + v.Claim.Phase
 	}
-	return []byte(text)
+	return text
 }
 
 // A testStore is a store together with the log that it folds.
@@ -61,7 +58,7 @@ type testStore struct {
 
 func newTestStore(t *testing.T, commands ...task.Command) *testStore {
 	t.Helper()
-	p := &testStore{Store: New(fakeRenderer{}), t: t}
+	p := &testStore{Store: New(), t: t}
 	p.apply(commands...)
 	return p
 }
@@ -107,8 +104,6 @@ func (p *testStore) foldTogether(at time.Time, commands ...task.Command) []task.
 	return results
 }
 
-func (p *testStore) renderBy(r Renderer) { p.settings.render, p.Answers.render = r, r }
-
 // The objects of the cluster, as the informers put them into the store.
 
 func (p *testStore) putJob(j *task.Job)              { jobSink{p.Store}.Put(j) }
@@ -141,14 +136,45 @@ func (p *testStore) replayLog() {
 
 func (p *testStore) view(id string) task.View { return p.TaskView(id) }
 
+func noneEncoded(string, uint64) []byte { return nil }
+
+// task returns the text of a task, "" if user has no such task.
+func (p *testStore) task(user, id string) string {
+	a, ok := p.TaskAnswer(user, id, noneEncoded)
+	if !ok {
+		return ""
+	}
+	return taskText(*a.View)
+}
+
+// volume returns the text of a volume, "" if user has no such volume.
+func (p *testStore) volume(user, id string) string {
+	v, ok := p.VolumeAnswer(user, id)
+	if !ok {
+		return ""
+	}
+	return volumeText(v)
+}
+
+// statusOf returns what users see of a task, as far as the tests compare it.
+func statusOf(a Answer) task.Status {
+	v := *a.View
+	s := task.Status{ID: a.ID, Name: v.Name(), Phase: v.CurrentPhase(), CreatedAt: v.CreatedAt, UpdatedAt: v.Changed(), Username: task.Sanitized(v.Submit.User)}
+	s.Metadata = task.Metadata{User: v.Submit.User, Group: v.Submit.Group, Nodes: v.NodeList(), Position: a.Position, Annotations: v.Submit.Task.Annotations}
+	s.Metadata.NumNodes = len(s.Metadata.Nodes)
+	why := v.Explain(s.Metadata.Nodes)
+	s.Metadata.Reason, s.Metadata.Message = why.Reason, why.Message
+	if a.Position > 0 {
+		s.Metadata.Reason, s.Metadata.Message = a.Reason, a.Message
+	}
+	attempt.Describe(v, &s.Metadata)
+	return s
+}
+
 // list returns the ids of the tasks that match q.
 func (p *testStore) list(q task.Query) (ids []string, next uint64) {
 	l := listOf(q)
-	bodies, page := p.TaskAnswers(l)
-	for _, b := range bodies {
-		id, _, _ := strings.Cut(string(b), " ")
-		ids = append(ids, id)
-	}
+	page := p.TaskAnswers(l, noneEncoded, func(a Answer) { ids = append(ids, a.ID) })
 	if page.Next == "" {
 		return ids, 0
 	}
@@ -179,10 +205,9 @@ func (p *testStore) volumes(user string, all bool) (ids []string) {
 
 // listVolumes returns the ids of the volumes that match q.
 func (p *testStore) listVolumes(q task.Query) (ids []string, next uint64) {
-	bodies, next := p.VolumeAnswers(q)
-	for _, b := range bodies {
-		id, _, _ := strings.Cut(string(b), " ")
-		ids = append(ids, id)
+	views, next := p.VolumeAnswers(q)
+	for _, v := range views {
+		ids = append(ids, v.Create.ID)
 	}
 	return ids, next
 }

@@ -1,14 +1,13 @@
 package cache
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
 )
@@ -17,7 +16,7 @@ import (
 func TestVersionsDistinguishAnswers(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
-	p := &testStore{Store: New(status.Renderer{}), t: t}
+	p := &testStore{Store: New(), t: t}
 	queries := []task.Query{
 		{User: "ann"},
 		{User: "bob"},
@@ -47,9 +46,14 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 	checkVersions := func(after string) {
 		for i, q := range lists {
 			version := p.TaskVersion(q)
-			bodies, page := p.TaskAnswers(q)
+			var answers []task.Status
+			page := p.TaskAnswers(q, noneEncoded, func(a Answer) { answers = append(answers, statusOf(a)) })
 			rows, _ := p.TaskRows(q)
-			answer := fmt.Sprintf("%s %v %v", bytes.Join(bodies, nil), rows, page)
+			text, err := json.Marshal(answers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := fmt.Sprintf("%s %v %v", text, rows, page)
 			before, known := seen[i][version]
 			if known && before != answer {
 				t.Fatalf("seed %d: after %s the answer to %+v has the version of another one:\n%s\n%s", seed, after, q, before, answer)

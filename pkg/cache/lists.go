@@ -10,20 +10,20 @@ import (
 	"k8s-cli/pkg/task/query"
 )
 
-// TaskAnswers returns the encoded answers for the tasks on a page of a list.
-func (a Answers) TaskAnswers(l query.List) (bodies [][]byte, p query.Page) {
-	p = a.eachTask(l, func(items []*taskItem, _ []selection.Task) func() {
-		inputs := make([]renderInput, len(items))
+// TaskAnswers calls visit with the answer for each task on a page of a list. The store is not locked
+// during the calls.
+func (a Answers) TaskAnswers(l query.List, have Encoded, visit func(Answer)) query.Page {
+	return a.eachTask(l, func(items []*taskItem, _ []selection.Task) func() {
+		answers := make([]Answer, len(items))
 		for n, item := range items {
-			inputs[n] = a.renderInput(item)
+			answers[n] = a.answer(item, have)
 		}
 		return func() {
-			for _, d := range inputs {
-				bodies = append(bodies, a.encode(d))
+			for _, d := range answers {
+				visit(d)
 			}
 		}
 	})
-	return bodies, p
 }
 
 // TaskRows returns the tasks on a page of a list as rows.

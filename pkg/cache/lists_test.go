@@ -2,7 +2,6 @@ package cache
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/cache/selection"
-	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
@@ -35,7 +33,7 @@ type shown struct {
 func busyStore(t *testing.T, seed uint64) (*testStore, []shown) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
-	p := &testStore{Store: New(status.Renderer{}), t: t}
+	p := &testStore{Store: New(), t: t}
 	p.SetAdmissionLimits([]task.AdmissionLimits{limits(16, 0, 0), limits(24, 6, 0)}[seed%2])
 	var all []task.Command
 	for n := range 120 {
@@ -106,14 +104,11 @@ func advance(p *testStore, random *rand.Rand, c task.Command) {
 func (p *testStore) shown(t *testing.T, all []task.Command) (tasks []shown) {
 	t.Helper()
 	for _, c := range all {
-		body, ok := p.TaskAnswer(c.Submit.User, c.Submit.ID)
+		a, ok := p.TaskAnswer(c.Submit.User, c.Submit.ID, noneEncoded)
 		if !ok {
 			t.Fatalf("no answer for %s", c.Submit.ID)
 		}
-		s := shown{order: p.view(c.Submit.ID).Order, labels: c.Submit.Task.Resources.Labels}
-		if err := json.Unmarshal(body, &s.Status); err != nil {
-			t.Fatal(err)
-		}
+		s := shown{Status: statusOf(a), order: a.View.Order, labels: c.Submit.Task.Resources.Labels}
 		for _, n := range s.Metadata.Nodes {
 			if n.StartedAt != nil && (s.started.IsZero() || n.StartedAt.Before(s.started)) {
 				s.started = *n.StartedAt
@@ -298,14 +293,15 @@ func (p *testStore) pages(t *testing.T, q query.Tasks, now time.Time, total int)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bodies, page := p.TaskAnswers(l)
+		var answers []string
+		page := p.TaskAnswers(l, noneEncoded, func(a Answer) { answers = append(answers, a.ID) })
 		rows, of := p.TaskRows(l)
-		if page != of || page.Total != total || len(rows) != len(bodies) || q.Limit > 0 && len(rows) > q.Limit {
-			t.Errorf("%+v: %d tasks of %+v, %d rows of %+v, want %d", q, len(bodies), page, len(rows), of, total)
+		if page != of || page.Total != total || len(rows) != len(answers) || q.Limit > 0 && len(rows) > q.Limit {
+			t.Errorf("%+v: %d tasks of %+v, %d rows of %+v, want %d", q, len(answers), page, len(rows), of, total)
 		}
 		for i, row := range rows {
-			if !strings.Contains(string(bodies[i]), `"task_id":"`+row.ID+`"`) {
-				t.Errorf("%+v: row %d is of %s, the body %s", q, i, row.ID, bodies[i])
+			if answers[i] != row.ID {
+				t.Errorf("%+v: row %d is of %s, the answer of %s", q, i, row.ID, answers[i])
 			}
 			ids = append(ids, row.ID)
 		}
@@ -476,7 +472,7 @@ func TestCursorsAreStable(t *testing.T) {
 // TestListsOfManyTasks pages through more tasks than are selected under one lock.
 func TestListsOfManyTasks(t *testing.T) {
 	const tasks = 2500
-	p := &testStore{Store: New(status.Renderer{}), t: t}
+	p := &testStore{Store: New(), t: t}
 	for i := range tasks {
 		c := submit([]string{"ann", "bob"}[i%2], fmt.Sprintf("t%04d", i))
 		c.Submit.Task.Name = fmt.Sprintf("n%04d", i*7919%tasks)

@@ -34,7 +34,6 @@ type model struct {
 
 // settings stay when a model is replaced.
 type settings struct {
-	render         Renderer
 	nodes          *nodefit.Nodes
 	backlogChanged chan struct{} // see Backlog.BacklogChanged
 }
@@ -102,19 +101,13 @@ func (m *model) applyVolume(id string) []task.Key {
 		return nil
 	}
 	item := m.volumes.apply(record)
-	m.renderVolume(item)
+	m.volumes.join(item, m.k8sEvents)
 	affected := m.volumes.waitingFor(record.Create.Volume.Name)
 	if record.Deleted || record.CleanedUp {
 		m.volumes.setReleased(record.ClaimName(), !record.CleanedUp)
 		affected = append(affected, m.tasksMounting(record.ClaimName())...)
 	}
 	return m.refreshAll(affected)
-}
-
-// renderVolume joins a volume with its claim and encodes the answer for the volume.
-func (m *model) renderVolume(i *volumeItem) {
-	m.volumes.join(i, m.k8sEvents)
-	i.body = m.render.Volume(i.view)
 }
 
 // item returns the item of a task, and creates the item if necessary.
@@ -137,7 +130,7 @@ func (m *model) refresh(i *taskItem) task.View {
 	setMember(m.backingOff, i, isBackingOff(v.Notes))
 	if v.Record != nil {
 		i.version = m.index.bump(v.Submit.User)
-		m.index.count(i, i.listedAs(m.render.Phase(v), &v))
+		m.index.count(i, i.listedAs(v.CurrentPhase(), &v))
 	}
 	i.setDerived(&v)
 	if g := i.jobGroup(); g.Follows() && (i.misses() != missed || g.Index == g.Tasks-1 && !i.record.Admitted()) {
@@ -231,7 +224,7 @@ func (m *model) changeClaim(name, id string, c *task.Claim) []task.Key {
 	changed := m.refreshAll(m.volumes.waitingFor(name))
 	m.explainAgain(m.tasksMounting(name))
 	if item := m.volumes.items[id]; item != nil {
-		m.renderVolume(item)
+		m.volumes.join(item, m.k8sEvents)
 		changed = append(changed, task.Key{Kind: task.KindVolume, ID: id})
 	}
 	if m.volumes.updateOrphan(name, id, c) {
@@ -257,7 +250,7 @@ func (m *model) changeK8sEvents(e *convert.K8sEvent, change func(explain.Events)
 	if e.Kind == "PersistentVolumeClaim" {
 		items = m.tasksMounting(e.Name)
 		if item := m.volumes.ofClaim(e.Name); item != nil {
-			m.renderVolume(item)
+			m.volumes.join(item, m.k8sEvents)
 		}
 	} else {
 		for part := range strings.SplitSeq(e.Name, "-") { // names of Jobs and pods contain the id of the task

@@ -19,6 +19,11 @@ const versionStep = 1 << 40
 func (s *Store) rebuild(next *state.State) {
 	m := s.clusterOnly(next)
 	m.applyAll()
+	s.swap(m)
+}
+
+// swap replaces the model with a rebuilt one, and tells the listeners about all objects.
+func (s *Store) swap(m *model) {
 	before := s.replace(m)
 	for _, item := range before.tasks { // no other goroutine reads the old model now
 		if item.extra != nil && item.extra.changed != nil {

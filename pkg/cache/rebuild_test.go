@@ -4,47 +4,34 @@ import (
 	"strings"
 	"testing"
 
+	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/test/testkit"
 )
 
-// A slowRenderer blocks the rendering of the task "slow" until the test releases it.
-type slowRenderer struct {
-	fakeRenderer
-	begun, gate chan struct{}
-}
-
-func (s slowRenderer) Phase(v task.View) task.Phase {
-	if v.Submit.ID == "slow" && s.gate != nil {
-		s.begun <- struct{}{}
-		<-s.gate
-	}
-	return s.fakeRenderer.Phase(v)
-}
-
-// While a snapshot is being restored, the store answers from the old model. Changes of the
-// cluster in that time are in the new model.
+// While a model is being rebuilt, the store answers from the old model. Changes of the cluster in that
+// time are in the new model.
 func TestReadsDoNotWaitForARestore(t *testing.T) {
 	kept, gone, late := submit("ann", "kept"), submit("ann", "gone"), submit("ann", "late")
 	volume := create("ann", "v", "data")
-	whole := newTestStore(t, kept, gone, late, submit("ann", "slow"), volume, mounting("ann", "m", "foreign"))
+	whole := newTestStore(t, kept, gone, late, volume, mounting("ann", "m", "foreign"))
 	_, text := whole.snapshot()
 
 	p := newTestStore(t, submit("ann", "before"))
 	p.putJob(job(kept, 0, task.Pending))
 	p.putJob(job(gone, 0, task.Pending))
 	_, changed := p.WatchTask("before")
-	slow := slowRenderer{begun: make(chan struct{}), gate: make(chan struct{})}
-	p.renderBy(slow)
-	restored := make(chan error)
-	go func() { restored <- p.Restore(strings.NewReader(text)) }()
-	<-slow.begun
+	next, err := state.Decode(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.clusterOnly(next)
 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if got, ok := p.TaskAnswer("ann", "before"); !ok || string(got) != "before of ann: pending" {
+		if got := p.task("ann", "before"); got != "before of ann: pending" {
 			t.Errorf("while it is restored: %q", got)
 		}
 		p.dropJob("gone", job(gone, 0, task.Pending).Name)
@@ -54,16 +41,14 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 		p.putClaim(&task.Claim{Name: "foreign", UID: "f"})
 	}()
 	testkit.Wait(t, testTimeout, "readers and informers that wait for the restore", done)
-	slow.gate <- struct{}{}
-	if err := <-restored; err != nil {
-		t.Fatal(err)
-	}
+	m.applyAll()
+	p.swap(m)
 	select {
 	case <-changed:
 	default:
 		t.Error("whoever watches a task that is no more is not told")
 	}
-	if _, ok := p.TaskAnswer("ann", "before"); ok {
+	if p.task("ann", "before") != "" {
 		t.Error("a task that the snapshot does not hold is answered for")
 	}
 	if j := p.view("kept").Jobs[0]; j == nil {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s-cli/pkg/cache/bodies"
 	"k8s-cli/pkg/cache/capacity"
 	"k8s-cli/pkg/cache/eventring"
 	"k8s-cli/pkg/cache/files"
@@ -16,15 +15,9 @@ import (
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/policy"
 )
-
-// A Renderer encodes the answers for one object. The methods have no side effects.
-type Renderer interface {
-	Phase(task.View) task.Phase
-	Task(task.View) []byte
-	Volume(task.VolumeView) []byte
-}
 
 // A Store keeps a model up to date: the follower folds the log into it, and informers put
 // records of the cluster into it. Each embedded part answers one group of readers from the
@@ -32,7 +25,7 @@ type Renderer interface {
 type Store struct {
 	guarded
 	Views             // for the controller and the logs
-	Answers           // encoded, for users
+	Answers           // for users
 	Backlog           // order of admission
 	Uploads           // which uploads are no longer needed
 	files.Files       // uploads and outputs
@@ -88,14 +81,14 @@ func (g *guarded) read(look func(*state.State)) {
 	look(g.state)
 }
 
-// New returns an empty store whose answers render encodes.
-func New(render Renderer) *Store {
+// New returns an empty store.
+func New() *Store {
 	events := eventring.New()
-	settings := settings{render: render, nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
+	settings := settings{nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
 	s.progress, s.requests, s.guarded.model.yield = events, capacity.NewLedger(settings.nodes), s.guarded.yield
 	s.Views, s.Backlog, s.Uploads, s.Files, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, files.Files{Read: s.read}, Users{&s.guarded}
-	s.Answers = Answers{&s.guarded, render, &bodies.Cache{}}
+	s.Answers = Answers{&s.guarded}
 	return s
 }
 
@@ -114,8 +107,11 @@ func (s *Store) SetAdmissionLimits(l task.AdmissionLimits) { s.admission.limits 
 // Nodes returns the nodes of the cluster that the store knows.
 func (s *Store) Nodes() *nodefit.Nodes { return s.nodes }
 
-// Requests returns the requests of the tasks' pods, and what the nodes offer.
-func (s *Store) Requests() *capacity.Ledger { return s.requests }
+// Capacity returns what the nodes of the cluster offer, and what the tasks' pods request.
+func (s *Store) Capacity() overview.Capacity { return s.requests.Capacity() }
+
+// CapacityVersion returns numbers that change whenever Capacity may change.
+func (s *Store) CapacityVersion() [2]uint64 { return s.requests.CapacityVersion() }
 
 // ClusterLag reports for how long the API server has not answered this pod; err is nil if the
 // API server answers.

@@ -125,7 +125,7 @@ func TestJobsWithoutARecord(t *testing.T) {
 	if v := p.view("a"); v.Record != nil || len(v.Orphans) != 1 {
 		t.Errorf("view %+v", v)
 	}
-	if _, ok := p.TaskAnswer("ann", "a"); ok {
+	if p.task("ann", "a") != "" {
 		t.Error("there is an answer for it")
 	}
 	if ids, _ := p.list(task.Query{AllUsers: true}); len(ids) != 0 {
@@ -147,16 +147,16 @@ func TestAnswersAreForTheirUser(t *testing.T) {
 	p := newTestStore(t, submit("a@b", "1"), submit("a-b", "2"), submit("A", "3"), create("a@b", "v", "data"))
 	for user, id := range map[string]string{"a@b": "1", "a-b": "2", "A": "3"} {
 		for _, other := range []string{"1", "2", "3"} {
-			body, ok := p.TaskAnswer(user, other)
-			if ok != (id == other) || ok && string(body) != id+" of "+user+": pending" {
-				t.Errorf("%s asks for %s: %q, %v", user, other, body, ok)
+			text := p.task(user, other)
+			if (text != "") != (id == other) || text != "" && text != id+" of "+user+": pending" {
+				t.Errorf("%s asks for %s: %q", user, other, text)
 			}
 		}
 		if ids, _ := p.list(task.Query{User: user}); !slices.Equal(ids, []string{id}) {
 			t.Errorf("%s has %v", user, ids)
 		}
-		if _, ok := p.VolumeAnswer(user, "v"); ok != (user == "a@b") {
-			t.Errorf("%s asks for the volume: %v", user, ok)
+		if text := p.volume(user, "v"); (text != "") != (user == "a@b") {
+			t.Errorf("%s asks for the volume: %q", user, text)
 		}
 	}
 	if ids, _ := p.list(task.Query{User: "a"}); len(ids) != 0 {
@@ -267,7 +267,7 @@ func TestAResetForgetsTheLogAndKeepsTheCluster(t *testing.T) {
 	if ids, _ := p.list(task.Query{AllUsers: true}); len(ids) != 0 || len(p.volumes("", true)) != 0 {
 		t.Errorf("lists after a reset: %v, %v", ids, p.volumes("", true))
 	}
-	if _, ok := p.TaskAnswer("ann", "a"); ok {
+	if p.task("ann", "a") != "" {
 		t.Error("the task is answered for after a reset")
 	}
 	if v := p.view("a"); v.Record != nil || len(v.Orphans) != 1 {
@@ -285,7 +285,8 @@ func TestAResetForgetsTheLogAndKeepsTheCluster(t *testing.T) {
 // everything returns all answers of the store.
 func (p *testStore) everything(t *testing.T) map[string]any {
 	t.Helper()
-	tasks, _ := p.TaskAnswers(listOf(task.Query{AllUsers: true}))
+	var tasks []task.Status
+	p.TaskAnswers(listOf(task.Query{AllUsers: true}), noneEncoded, func(a Answer) { tasks = append(tasks, statusOf(a)) })
 	return map[string]any{
 		"a": p.view("a"), "b": p.view("b"), "v": p.VolumeView("v"),
 		"tasks": tasks, "volumes": p.volumes("", true),
@@ -319,8 +320,8 @@ func TestReadersAndWritersTogether(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			for i := range 100 {
-				p.TaskAnswers(listOf(task.Query{User: "ann"}))
-				p.TaskAnswer("ann", fmt.Sprint(i))
+				p.list(task.Query{User: "ann"})
+				p.task("ann", fmt.Sprint(i))
 				p.TaskView(fmt.Sprint(i))
 				p.Keys()
 			}

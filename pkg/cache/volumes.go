@@ -21,7 +21,6 @@ type volumes struct {
 // A volumeItem is one volume of the store.
 type volumeItem struct {
 	view task.VolumeView
-	body []byte
 }
 
 func newVolumes(x *index) *volumes {

@@ -74,8 +74,8 @@ func TestWaitingTasksAreUpdatedByVolumes(t *testing.T) {
 	if v := p.view("a"); !slices.Equal(v.Missing, []string{"y"}) || v.Resolved["x"] != "x" {
 		t.Errorf("missing %q, resolved %v", v.Missing, v.Resolved)
 	}
-	if body, _ := p.TaskAnswer("ann", "a"); string(body) != "a of ann: pending without y" {
-		t.Errorf("answer %q", body)
+	if text := p.task("ann", "a"); text != "a of ann: pending without y" {
+		t.Errorf("answer %q", text)
 	}
 	if diff := cmp.Diff([]task.Key{taskKey("a"), taskKey("b")}, changes()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
@@ -121,10 +121,7 @@ func TestTasksThatWillMountAVolume(t *testing.T) {
 func TestAVolumeAndItsClaim(t *testing.T) {
 	c := create("ann", "v", "data")
 	p := newTestStore(t, c)
-	answer := func() string {
-		body, _ := p.VolumeAnswer("ann", "v")
-		return string(body)
-	}
+	answer := func() string { return p.volume("ann", "v") }
 	steps := []struct {
 		name string
 		do   func()
@@ -175,7 +172,7 @@ func TestListsOfVolumes(t *testing.T) {
 	if got := p.volumes("ann", false); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("after a deletion ann has %v", got)
 	}
-	if _, ok := p.VolumeAnswer("ann", "1"); ok {
+	if p.volume("ann", "1") != "" {
 		t.Error("a deleted volume is answered for")
 	}
 	if v := p.VolumeView("1"); v.VolumeRecord == nil || !v.Deleted {

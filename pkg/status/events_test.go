@@ -30,7 +30,7 @@ type scenario struct {
 }
 
 func newScenario(t *testing.T) *scenario {
-	s := &scenario{t: t, store: cache.New(Renderer{})}
+	s := &scenario{t: t, store: cache.New()}
 	s.events = NewEvents(&fakeProjection{}, s, s.store)
 	s.fold()
 	return s

@@ -8,13 +8,6 @@ import (
 	"k8s-cli/pkg/task/usage"
 )
 
-// A GroupProjection answers for the groups of tasks in the store.
-type GroupProjection interface {
-	Group(user, name string) (g group.Group, ok bool)
-	Groups(q task.Query) (all []group.Group, next uint64)
-	UsageReport(q usage.Query) usage.Report
-}
-
 // Group answers for one group of user. The error is of kind task.ErrNotFound if the user has no
 // such group.
 func (v *Viewer) Group(ctx context.Context, user, name string) (task.Answer, error) {
@@ -24,6 +17,12 @@ func (v *Viewer) Group(ctx context.Context, user, name string) (task.Answer, err
 		return task.Answer{Stale: stale}, group.NotFound(name)
 	}
 	return v.answer(encode(g), stale), nil
+}
+
+// Usage answers with a report about the resources that ended tasks used.
+func (v *Viewer) Usage(ctx context.Context, q usage.Query) task.Answer {
+	stale := v.stale(ctx)
+	return v.answer(encode(v.projection.UsageReport(q)), stale)
 }
 
 // Groups answers with a list of groups, newest first.

@@ -6,25 +6,10 @@ import (
 	"hash/maphash"
 	"strconv"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 )
-
-// A ListProjection answers for lists and counts of the tasks in the store.
-type ListProjection interface {
-	TaskAnswers(l query.List) (bodies [][]byte, p query.Page)
-	TaskRows(l query.List) (rows []overview.Row, p query.Page)
-	TaskVersion(l query.List) [2]uint64 // changes whenever TaskAnswers or TaskRows may change
-	Summary(user string, all bool) overview.Summary
-	SummaryVersion(user string, all bool) [2]uint64
-}
-
-// A CapacityProjection answers for the machines of the cluster.
-type CapacityProjection interface {
-	Capacity() overview.Capacity
-	CapacityVersion() [2]uint64
-}
 
 // Tasks answers with one page of a list. If known reports that the caller has the ETag of the
 // answer, the answer may lack its body.
@@ -46,7 +31,8 @@ func (v *Viewer) tasks(l query.List) ([]byte, query.Page) {
 		rows, p := v.projection.TaskRows(l)
 		return encodeRows(rows), p
 	}
-	bodies, p := v.projection.TaskAnswers(l)
+	var bodies [][]byte
+	p := v.projection.TaskAnswers(l, v.taskCache.get, func(a cache.Answer) { bodies = append(bodies, v.encodeTask(a)) })
 	return listed("tasks", bodies), p
 }
 

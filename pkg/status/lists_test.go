@@ -51,7 +51,7 @@ func TestRowsAreSmall(t *testing.T) {
 func TestRowsAndOverviewsAreCached(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would drop the cached bodies
 	s := &fakeProjection{rows: []overview.Row{{ID: "a", Phase: task.Running, Created: 7, Nodes: 1}}, version: 1, next: 3}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	requests := map[string]func(known func(string) bool) task.Answer{
 		`{"tasks":[{"id":"a","name":"","user":"","status":"running","created":7,"nodes":1}]}`: func(known func(string) bool) task.Answer {
 			a := v.Tasks(t.Context(), ann(query.Tasks{View: query.Row}), known)
@@ -93,7 +93,7 @@ func TestRowsAndOverviewsAreCached(t *testing.T) {
 // The tag of a page also names its headers.
 func TestTagsOfPagesDifferByTotalAndCursor(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{}`)}}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	tags := map[string]bool{}
 	for range 3 {
 		tags[v.Tasks(t.Context(), ann(query.Tasks{}), unknown).ETag] = true
@@ -107,7 +107,7 @@ func TestTagsOfPagesDifferByTotalAndCursor(t *testing.T) {
 func TestASummaryCanBeDecoded(t *testing.T) {
 	s := &fakeProjection{next: 2}
 	var got overview.Summary
-	if err := json.Unmarshal(NewViewer(fakeSource{fakeProjection: s}, projectionOf(s)).Summary(t.Context(), "ann", false, unknown).Body, &got); err != nil || got.ByStatus[task.Failed] != 2 {
+	if err := json.Unmarshal(NewViewer(fakeSource{fakeProjection: s}, s, "default").Summary(t.Context(), "ann", false, unknown).Body, &got); err != nil || got.ByStatus[task.Failed] != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -9,11 +9,6 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-// An OutputProjection answers from memory which outputs the log contains.
-type OutputProjection interface {
-	OutputRecord(id string) (r *task.Record, used int64, ok bool)
-}
-
 var errBehind = task.Error(task.ErrUnavailable, "this pod of the server cannot read the end of the log, and does not know the task; try again")
 
 // OutputRecord returns the record of a task, and the size of the stored outputs of its user. The

@@ -1,5 +1,5 @@
-// Package status encodes the store for users: it encodes the answer for each object, and
-// combines these answers into lists.
+// Package status answers the read requests of users from the store: it encodes the answer for each
+// object, and combines these answers into lists.
 package status
 
 import (
@@ -8,19 +8,10 @@ import (
 	"k8s-cli/pkg/task/outputs"
 )
 
-// A Renderer encodes answers. The same view always gives the same bytes.
-type Renderer struct {
-	Namespace string // of the Jobs and claims
+// A renderer returns what users see of an object. The same view always gives the same result.
+type renderer struct {
+	namespace string // of the Jobs and claims
 }
-
-// Phase returns the phase that users see.
-func (Renderer) Phase(v task.View) task.Phase { return v.CurrentPhase() }
-
-// Task returns the body of GET /tasks/{id}.
-func (r Renderer) Task(v task.View) []byte { return encodeTask(r.task(v)) }
-
-// Volume returns the body of GET /volumes/{id}.
-func (r Renderer) Volume(v task.VolumeView) []byte { return encode(r.volume(v)) }
 
 // encode ignores errors, because the bodies of this package cannot fail: they consist of
 // strings, numbers and times.
@@ -29,7 +20,8 @@ func encode(v any) []byte {
 	return raw
 }
 
-func (r Renderer) task(v task.View) task.Status {
+// task returns the answer to GET /tasks/{id}.
+func (r renderer) task(v task.View) task.Status {
 	nodes := v.NodeList()
 	s := task.Status{
 		ID:        v.Submit.ID,
@@ -40,7 +32,7 @@ func (r Renderer) task(v task.View) task.Status {
 		Username:  task.Sanitized(v.Submit.User),
 		Metadata: task.Metadata{
 			JobName:   task.JobName(v.Submit.Task.Name, v.Submit.ID, 0, 1),
-			Namespace: r.Namespace,
+			Namespace: r.namespace,
 			NumNodes:  len(nodes),
 			NodeJobs:  v.JobNames(),
 			User:      v.Submit.User,
@@ -90,7 +82,8 @@ func outputsOf(v task.View, nodes int) []outputs.Output {
 	return outputs.Describe(v.Outputs, nodes, v.Phase == task.Completed)
 }
 
-func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
+// volume returns the answer to GET /volumes/{id}.
+func (r renderer) volume(v task.VolumeView) task.VolumeStatus {
 	asked, why := v.Create.Volume, v.Explain()
 	s := task.VolumeStatus{
 		ID:          v.Create.ID,
@@ -102,7 +95,7 @@ func (r Renderer) volume(v task.VolumeView) task.VolumeStatus {
 		Username:    task.Sanitized(v.Create.User),
 		Metadata: task.VolumeMetadata{
 			ClaimName: v.ClaimName(),
-			Namespace: r.Namespace,
+			Namespace: r.namespace,
 			User:      v.Create.User,
 			Reason:    why.Reason,
 			Message:   why.Message,

@@ -48,7 +48,7 @@ func failed() task.View {
 func TestTheBodyOfATask(t *testing.T) {
 	for name, v := range map[string]task.View{"running": running(), "failed": failed()} {
 		t.Run(name, func(t *testing.T) {
-			compare(t, "testdata/"+name+".golden.json", Renderer{Namespace: "default"}.Task(v))
+			compare(t, "testdata/"+name+".golden.json", encodeTask(renderer{"default"}.task(v)))
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestTheDeadlineOfATask(t *testing.T) {
 	for name, v := range map[string]task.View{"running": running(), "failed": failed()} {
 		r := *v.Record
 		r.Submit.Task.MaxDuration, r.StartedAt, v.Record = "1m", second(5), &r
-		m := Renderer{}.task(v).Metadata
+		m := renderer{}.task(v).Metadata
 		if shown := m.Deadline != nil && m.Deadline.Equal(second(65)); m.MaxDuration != "1m" || shown != (name == "running") {
 			t.Errorf("a task that is %s has %q and %v", name, m.MaxDuration, m.Deadline)
 		}
@@ -72,7 +72,7 @@ func TestTheBodyOfAVolume(t *testing.T) {
 		},
 		Claim: &task.Claim{Phase: "Bound"},
 	}
-	compare(t, "testdata/volume.golden.json", Renderer{Namespace: "default"}.Volume(v))
+	compare(t, "testdata/volume.golden.json", encode(renderer{"default"}.volume(v)))
 }
 
 // compare compares a body with a file that contains the indented body.
@@ -113,12 +113,12 @@ func TestTheFieldsOfTheSpecificationAreThere(t *testing.T) {
 	pending := running()
 	pending.Record = &task.Record{Submit: pending.Submit, CreatedAt: noon, UpdatedAt: noon, Phase: task.Pending}
 	for name, body := range map[string][]byte{
-		"pending": Renderer{}.Task(pending), "running": Renderer{}.Task(running()), "failed": Renderer{}.Task(failed()),
+		"pending": encodeTask(renderer{}.task(pending)), "running": encodeTask(renderer{}.task(running())), "failed": encodeTask(renderer{}.task(failed())),
 	} {
 		fields(t, name, body, taskFields, metadataFields)
 	}
 	volume := task.VolumeView{VolumeRecord: &task.VolumeRecord{Create: task.Create{ID: "v"}}}
-	fields(t, "a volume", Renderer{}.Volume(volume), volumeFields, claimFields)
+	fields(t, "a volume", encode(renderer{}.volume(volume)), volumeFields, claimFields)
 }
 
 func fields(t *testing.T, name string, body []byte, top, metadata []string) {
@@ -157,7 +157,7 @@ func TestCounts(t *testing.T) {
 		{"both were stopped", func() task.View { v := running(); v.Phase = task.Stopped; return v }(), [4]int{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := Renderer{}.task(tt.v).Metadata
+			m := renderer{}.task(tt.v).Metadata
 			if got := [4]int{m.Succeeded, m.Failed, m.Running, m.Pending}; got != tt.want {
 				t.Errorf("succeeded, failed, running, pending: %v, want %v", got, tt.want)
 			}
@@ -170,7 +170,7 @@ func TestTimesAreUTC(t *testing.T) {
 		Created string `json:"created_at"`
 		Updated string `json:"updated_at"`
 	}
-	if err := json.Unmarshal(Renderer{}.Task(running()), &s); err != nil {
+	if err := json.Unmarshal(encodeTask(renderer{}.task(running())), &s); err != nil {
 		t.Fatal(err)
 	}
 	if s.Created != "2025-10-05T12:34:56.789012345Z" || s.Updated != "2025-10-05T12:35:01.789012345Z" {
@@ -198,7 +198,7 @@ func TestPhasesOfAVolume(t *testing.T) {
 		{"Kubernetes refused it", task.VolumeRecord{Rejected: true, Reason: "Invalid"}, nil, false, "Failed", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := Renderer{}.volume(task.VolumeView{VolumeRecord: &tt.record, Claim: tt.claim, Seen: tt.seen})
+			s := renderer{}.volume(task.VolumeView{VolumeRecord: &tt.record, Claim: tt.claim, Seen: tt.seen})
 			class := ""
 			if s.StorageClass != nil {
 				class = *s.StorageClass
@@ -213,7 +213,7 @@ func TestPhasesOfAVolume(t *testing.T) {
 func TestTheClassThatWasAskedForIsShown(t *testing.T) {
 	v := task.VolumeView{VolumeRecord: &task.VolumeRecord{}, Claim: &task.Claim{StorageClass: new("standard")}}
 	v.Create.Volume.StorageClass = new("fast")
-	if got := (Renderer{}).volume(v).StorageClass; got == nil || *got != "fast" {
+	if got := (renderer{}).volume(v).StorageClass; got == nil || *got != "fast" {
 		t.Errorf("class %v", got)
 	}
 }

@@ -7,12 +7,6 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-// An UploadProjection answers from memory which uploads the log contains.
-type UploadProjection interface {
-	Upload(user, sum string) (task.UploadRecord, bool)
-	TaskUpload(id, sum string) (task.UploadRecord, bool)
-}
-
 // Upload returns an upload of user; the error is of kind problem.UploadNotFound if the
 // user has no such upload.
 func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {

@@ -10,7 +10,7 @@ import (
 func TestUploads(t *testing.T) {
 	stored := task.UploadRecord{Upload: task.Upload{User: "of a", Sum: "x", Object: "o", Size: 7}}
 	s := &fakeProjection{upload: &stored}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	if got, err := v.Upload(t.Context(), "of a", "x"); err != nil || got != stored {
 		t.Errorf("%+v, %v", got, err)
 	}

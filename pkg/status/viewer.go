@@ -8,7 +8,13 @@ import (
 	"strconv"
 	"time"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/hint"
+	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/query"
+	"k8s-cli/pkg/task/usage"
 )
 
 // A Log waits for its read index.
@@ -23,37 +29,32 @@ type Source interface {
 	Submission(ctx context.Context, seq uint64, id string) (task.Spec, error)
 }
 
-// A Projection is the parts of the store that a viewer reads. A Projection answers from
-// memory.
-type Projection struct {
-	TaskProjection
-	ListProjection
-	VolumeProjection
-	GroupProjection
-	UploadProjection
-	OutputProjection
-	ClusterProjection
-	CapacityProjection
-}
-
-// A TaskProjection answers for the tasks in the store.
-type TaskProjection interface {
-	TaskAnswer(user, id string) ([]byte, bool)
+// A Projection is what a viewer reads of a cache.Store. A Projection answers from memory.
+type Projection interface {
+	TaskAnswer(user, id string, have cache.Encoded) (a cache.Answer, ok bool)
+	TaskAnswers(l query.List, have cache.Encoded, visit func(cache.Answer)) query.Page
+	TaskRows(l query.List) (rows []overview.Row, p query.Page)
+	TaskVersion(l query.List) [2]uint64 // changes whenever TaskAnswers or TaskRows may change
 	Submission(user, id string) (seq uint64, ok bool)
 	Owner(k task.Key) (user string, ok bool) // of a task or volume
-}
 
-// A VolumeProjection answers for the volumes in the store.
-type VolumeProjection interface {
-	VolumeAnswer(user, id string) ([]byte, bool)
-	VolumeAnswers(q task.Query) (bodies [][]byte, next uint64)
+	VolumeAnswer(user, id string) (v task.VolumeView, ok bool)
+	VolumeAnswers(q task.Query) (views []task.VolumeView, next uint64)
 	PendingMounts(volume string) (ids []string)
-}
 
-// A ClusterProjection reports for how long the API server has not answered; err is nil if the
-// API server answers.
-type ClusterProjection interface {
-	ClusterLag() (age time.Duration, err error)
+	Group(user, name string) (g group.Group, ok bool)
+	Groups(q task.Query) (all []group.Group, next uint64)
+	UsageReport(q usage.Query) usage.Report
+	Summary(user string, all bool) overview.Summary
+	SummaryVersion(user string, all bool) [2]uint64
+	Capacity() overview.Capacity // of the nodes of the cluster
+	CapacityVersion() [2]uint64
+
+	Upload(user, sum string) (task.UploadRecord, bool)
+	TaskUpload(id, sum string) (task.UploadRecord, bool)
+	OutputRecord(id string) (r *task.Record, used int64, ok bool)
+
+	ClusterLag() (age time.Duration, err error) // for how long the API server has not answered; err is nil if it answers
 }
 
 // A Viewer answers from the store after a read barrier. Only submissions are read from the
@@ -61,24 +62,46 @@ type ClusterProjection interface {
 type Viewer struct {
 	log        Source
 	projection Projection
+	renderer   renderer
+	taskCache  taskCache
 	boot       maphash.Seed // seed of the ETags: each process has its own
 	listCache  listCache
 }
 
-// NewViewer returns a viewer of projection, which must follow log.
-func NewViewer(log Source, projection Projection) *Viewer {
-	return &Viewer{log: log, projection: projection, boot: maphash.MakeSeed()}
+// NewViewer returns a viewer of projection, which must follow log. namespace is that of the Jobs and
+// claims.
+func NewViewer(log Source, projection Projection, namespace string) *Viewer {
+	return &Viewer{log: log, projection: projection, renderer: renderer{namespace}, boot: maphash.MakeSeed()}
 }
 
 // Task answers for one task of user; the error is of kind task.ErrNotFound if the user has no
 // such task.
 func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
-	body, ok := v.projection.TaskAnswer(user, id)
+	a, ok := v.projection.TaskAnswer(user, id, v.taskCache.get)
 	if !ok {
 		return task.Answer{Stale: stale}, task.ErrNoTask(id)
 	}
-	return v.answer(body, stale), nil
+	return v.answer(v.encodeTask(a), stale), nil
+}
+
+// encodeTask returns the body of the answer for a task, which stays in the cache until the task
+// changes. The body of a task in the backlog does not, because the position of the task changes with
+// the other tasks.
+func (v *Viewer) encodeTask(a cache.Answer) []byte {
+	if a.Encoded != nil {
+		return a.Encoded
+	}
+	s := v.renderer.task(*a.View)
+	if a.Position > 0 {
+		m := &s.Metadata
+		m.Position, m.Reason, m.Message, m.Hint = a.Position, a.Reason, a.Message, hint.For(a.Reason, "", nil)
+	}
+	body := encodeTask(s)
+	if a.Position == 0 {
+		v.taskCache.put(a.ID, a.Version, body)
+	}
+	return body
 }
 
 // Spec answers with the submission of one task of user, with its secrets redacted. The error
@@ -105,17 +128,21 @@ func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error)
 // no such volume.
 func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
-	body, ok := v.projection.VolumeAnswer(user, id)
+	view, ok := v.projection.VolumeAnswer(user, id)
 	if !ok {
 		return task.Answer{Stale: stale}, task.ErrNoVolume(id)
 	}
-	return v.answer(body, stale), nil
+	return v.answer(encode(v.renderer.volume(view)), stale), nil
 }
 
 // Volumes answers with a list, newest first.
 func (v *Viewer) Volumes(ctx context.Context, q task.Query) task.Answer {
 	stale := v.stale(ctx)
-	bodies, next := v.projection.VolumeAnswers(q)
+	views, next := v.projection.VolumeAnswers(q)
+	bodies := make([][]byte, len(views))
+	for i, view := range views {
+		bodies[i] = encode(v.renderer.volume(view))
+	}
 	a := v.answer(listed("volumes", bodies), stale)
 	a.Next = cursor(next)
 	return a

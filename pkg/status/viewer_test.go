@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/outputs"
@@ -48,8 +49,20 @@ func (s *fakeProjection) one(asked ...any) ([]byte, bool) {
 	return s.bodies[0], true
 }
 
-func (s *fakeProjection) TaskAnswer(user, id string) ([]byte, bool)   { return s.one(user, id) }
-func (s *fakeProjection) VolumeAnswer(user, id string) ([]byte, bool) { return s.one(user, id) }
+func (s *fakeProjection) TaskAnswer(user, id string, _ cache.Encoded) (cache.Answer, bool) {
+	body, ok := s.one(user, id)
+	return cache.Answer{ID: id, Encoded: body}, ok
+}
+
+func (s *fakeProjection) VolumeAnswer(user, id string) (task.VolumeView, bool) {
+	_, ok := s.one(user, id)
+	return volumeOf(user, id), ok
+}
+
+func volumeOf(user, id string) task.VolumeView {
+	return task.VolumeView{VolumeRecord: &task.VolumeRecord{Create: task.Create{ID: id, User: user}}}
+}
+
 func (s *fakeProjection) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
 
 func (s *fakeProjection) ClusterLag() (time.Duration, error) { return s.age, s.unavailable }
@@ -75,7 +88,7 @@ func (j fakeSource) Submission(_ context.Context, seq uint64, id string) (task.S
 
 func TestSpecs(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{nil}}
-	v := NewViewer(fakeSource{fakeProjection: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s, submitted: task.Spec{Name: "a<b", Run: "true"}}, s, "default")
 	a, err := v.Spec(t.Context(), "ann", "a")
 	if err != nil || string(a.Body) != `{"name":"a<b","run":"true"}` || a.ETag == "" || a.Stale != "" {
 		t.Errorf("a submission: %+v, %s, %v", a, a.Body, err)
@@ -84,7 +97,7 @@ func TestSpecs(t *testing.T) {
 		t.Errorf("store and log were asked for (-want +got):\n%s", diff)
 	}
 	lost := task.Error(task.ErrNotFound, "the submission of task a is no longer available")
-	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, projectionOf(s)).Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
+	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, s, "default").Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
 		t.Errorf("a submission that is lost: %v", err)
 	}
 	s.bodies = nil
@@ -111,9 +124,12 @@ func (s *fakeProjection) TaskUpload(id, sum string) (task.UploadRecord, bool) {
 	return s.Upload("of "+id, sum)
 }
 
-func (s *fakeProjection) TaskAnswers(l query.List) ([][]byte, query.Page) {
+func (s *fakeProjection) TaskAnswers(l query.List, _ cache.Encoded, visit func(cache.Answer)) query.Page {
 	s.queries = append(s.queries, l)
-	return s.bodies, s.page()
+	for _, body := range s.bodies {
+		visit(cache.Answer{Encoded: body})
+	}
+	return s.page()
 }
 
 func (s *fakeProjection) TaskRows(l query.List) ([]overview.Row, query.Page) {
@@ -148,9 +164,12 @@ func (s *fakeProjection) CapacityVersion() [2]uint64 { return [2]uint64{s.versio
 // ann returns a list of tasks of ann.
 func ann(q query.Tasks) query.List { return query.List{Caller: "ann", Tasks: q} }
 
-func (s *fakeProjection) VolumeAnswers(q task.Query) ([][]byte, uint64) {
+func (s *fakeProjection) VolumeAnswers(q task.Query) (views []task.VolumeView, next uint64) {
 	s.queries = append(s.queries, q)
-	return s.bodies, s.next
+	for range s.bodies {
+		views = append(views, volumeOf(q.User, "v"))
+	}
+	return views, s.next
 }
 
 func (s *fakeProjection) Group(user, name string) (group.Group, bool) {
@@ -170,13 +189,14 @@ func (s *fakeProjection) PendingMounts(volume string) []string { return []string
 
 func TestAnswers(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	one, err := v.Task(t.Context(), "ann", "a")
 	if err != nil || string(one.Body) != `{"task_id":"a"}` || one.Stale != "" || one.ETag == "" {
 		t.Errorf("a task: %+v, %v", one, err)
 	}
-	if volume, err := v.Volume(t.Context(), "ann", "a"); err != nil || !cmp.Equal(one, volume) {
-		t.Errorf("a volume: %+v, %v", volume, err)
+	volume, err := v.Volume(t.Context(), "ann", "a")
+	if err != nil || !strings.HasPrefix(string(volume.Body), `{"volume_id":"a",`) || volume.ETag == "" {
+		t.Errorf("a volume: %s, %v", volume.Body, err)
 	}
 	if owner, ok := v.Owner(t.Context(), task.Key{Kind: task.KindTask, ID: "a"}); owner != "ann" || !ok {
 		t.Errorf("the owner of a task: %q, %t", owner, ok)
@@ -186,7 +206,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("a list: %+v", list)
 	}
 	volumes := v.Volumes(t.Context(), task.Query{User: "ann", AllUsers: true})
-	if string(volumes.Body) != `{"volumes":[{"task_id":"a"},{"task_id":"b"}]}` || volumes.Next != "17" {
+	if strings.Count(string(volumes.Body), `{"volume_id":"v",`) != 2 || volumes.Next != "17" {
 		t.Errorf("a list of volumes: %+v", volumes)
 	}
 	g, err := v.Group(t.Context(), "ann", "g")
@@ -204,7 +224,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyAnswers(t *testing.T) {
-	v := NewViewer(fakeSource{fakeProjection: &fakeProjection{}}, projectionOf(&fakeProjection{}))
+	v := NewViewer(fakeSource{fakeProjection: &fakeProjection{}}, &fakeProjection{}, "default")
 	if a := v.Tasks(t.Context(), query.List{}, unknown); string(a.Body) != `{"tasks":[]}` || a.Next != "" {
 		t.Errorf("tasks: %s, next %q", a.Body, a.Next)
 	}
@@ -234,7 +254,7 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 		{"both", fakeProjection{lost: true, unavailable: errors.New("refused"), age: 0}, "log; age=0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := NewViewer(fakeSource{fakeProjection: &tt.fakeProjection}, projectionOf(&tt.fakeProjection))
+			v := NewViewer(fakeSource{fakeProjection: &tt.fakeProjection}, &tt.fakeProjection, "default")
 			_, err := v.Task(t.Context(), "ann", "a")
 			missing, _ := v.Task(t.Context(), "ann", "a")
 			for what, got := range map[string]string{
@@ -256,7 +276,7 @@ func unknown(string) bool { return false }
 
 func TestTagsNameTheContent(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, version: 1}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	tag := func() string {
 		a, err := v.Task(t.Context(), "ann", "a")
 		if err != nil {
@@ -281,7 +301,7 @@ func TestTagsNameTheContent(t *testing.T) {
 func TestListsAreCached(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would drop the cached bodies
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"a":1}`)}, next: 3, version: 1}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	list := func(q query.List, known func(string) bool) query.Answer { return v.Tasks(t.Context(), q, known) }
 	q := ann(query.Tasks{Limit: 1})
 	first := list(q, unknown)
@@ -306,13 +326,11 @@ func TestListsAreCached(t *testing.T) {
 	}
 }
 
-func projectionOf(f *fakeProjection) Projection { return Projection{f, f, f, f, f, f, f, f} }
-
 // A pod of the server that cannot read the end of the log does not say that a task has no outputs: the
 // task may be in the entries that the pod lacks, and a node gives up after such an answer.
 func TestOutputsWhileTheEndOfTheLogIsUnknown(t *testing.T) {
 	s := &fakeProjection{lost: true}
-	v := NewViewer(fakeSource{fakeProjection: s}, projectionOf(s))
+	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
 	if _, _, err := v.OutputRecord(t.Context(), "a"); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("a task that the pod does not know: %v", err)
 	}

@@ -212,7 +212,7 @@ type server struct {
 func (w *testCluster) server(l task.AdmissionLimits) *server {
 	w.t.Helper()
 	next := *w
-	next.store = cache.New(fakeRenderer{})
+	next.store = cache.New()
 	next.store.SetAdmissionLimits(l)
 	next.Controller = New(w.cluster, namespace, projectionOf(next.store), w.log, Config{Workers: 4})
 	next.retryDeletionsAfter(0)

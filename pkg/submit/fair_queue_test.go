@@ -127,7 +127,7 @@ func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 }
 
 func TestQueueShrinksOnceEmpty(t *testing.T) {
-	b := newFairQueue(cache.New(fakeRenderer{}))
+	b := newFairQueue(cache.New())
 	for i := range shrinkAt + 1 {
 		b.Push(taskKey(fmt.Sprint(i)))
 	}

@@ -39,13 +39,6 @@ var (
 	pods     = schema.GroupResource{Resource: "pods"}
 )
 
-// fakeRenderer renders nothing, because these tests read no answers.
-type fakeRenderer struct{}
-
-func (fakeRenderer) Phase(v task.View) task.Phase    { return v.CurrentPhase() }
-func (fakeRenderer) Task(task.View) []byte           { return nil }
-func (fakeRenderer) Volume(v task.VolumeView) []byte { return nil }
-
 // A fakeLog is a log in memory.
 type fakeLog struct {
 	mu            sync.Mutex
@@ -119,7 +112,7 @@ type testCluster struct {
 // is left. Its read points do not expire, however slow the machine is.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(fakeRenderer{}), awaitFact: make(chan struct{}, 1)}
+	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(), awaitFact: make(chan struct{}, 1)}
 	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
 	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
 	w.retryDeletionsAfter(0) // each step repeats the deletion

@@ -34,7 +34,7 @@ var own = map[string][]string{
 	"pkg/placement":      {"pkg/task"},
 	"pkg/cache":          {"pkg/task", "pkg/placement"},
 	"pkg/submit":         {"pkg/task", "pkg/placement", "pkg/crash", "pkg/trace"},
-	"pkg/status":         {"pkg/task"},
+	"pkg/status":         {"pkg/cache", "pkg/task"},
 	"pkg/logs":           {"pkg/task"},
 	"pkg/notify":         {"pkg/task", "pkg/release"},
 	"pkg/ui":             {},
@@ -120,8 +120,7 @@ func TestPartsOfTheQueue(t *testing.T) {
 // parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
 // import. Imports flow in one direction.
 var parts = map[string][]string{
-	"pkg/cache":           {"pkg/cache/bodies", "pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/files", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
-	"pkg/cache/bodies":    {},
+	"pkg/cache":           {"pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/files", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
 	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
 	"pkg/cache/eventring": {},

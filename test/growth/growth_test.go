@@ -20,7 +20,6 @@ import (
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/queue/natsserver"
-	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -64,7 +63,7 @@ func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{Store: cache.New(status.Renderer{Namespace: "default"}), Log: log, events: published}
+	p := &pod{Store: cache.New(), Log: log, events: published}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- log.Run(ctx, p.Store) }()
@@ -196,7 +195,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	if !ok || s.Seq() != seq || s.Hash() != want {
 		t.Errorf("the pod that started from a snapshot has another state than the one that folded all")
 	}
-	if tasks, _ := restarted.TaskAnswers(query.List{Tasks: query.Tasks{AllUsers: true}}); len(tasks) != history {
+	if tasks, _ := restarted.TaskRows(query.List{Tasks: query.Tasks{AllUsers: true}}); len(tasks) != history {
 		t.Errorf("%d tasks are answered for, the history has room for %d", len(tasks), history)
 	}
 	if text := said.String(); !strings.Contains(text, "started from a snapshot") || strings.Contains(text, "level=ERROR") {

@@ -18,13 +18,6 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// noRenderer renders nothing, because these tests read no answers.
-type noRenderer struct{}
-
-func (noRenderer) Phase(v task.View) task.Phase  { return v.CurrentPhase() }
-func (noRenderer) Task(task.View) []byte         { return nil }
-func (noRenderer) Volume(task.VolumeView) []byte { return nil }
-
 // A fakeLog is a log in memory, together with the store into which it is folded.
 type fakeLog struct {
 	store *cache.Store
@@ -85,7 +78,7 @@ func (l *fakeLog) append(t *testing.T, commands ...task.Command) {
 
 // newLog returns a log whose entries were stored a minute ago.
 func newLog() *fakeLog {
-	return &fakeLog{store: cache.New(noRenderer{}), now: func() time.Time { return time.Now().Add(-time.Minute) }}
+	return &fakeLog{store: cache.New(), now: func() time.Time { return time.Now().Add(-time.Minute) }}
 }
 
 var sum = strings.Repeat("a", 64)

@@ -24,13 +24,6 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// noRenderer renders nothing, because these tests read only events.
-type noRenderer struct{}
-
-func (noRenderer) Phase(v task.View) task.Phase  { return v.CurrentPhase() }
-func (noRenderer) Task(task.View) []byte         { return nil }
-func (noRenderer) Volume(task.VolumeView) []byte { return nil }
-
 // A pod follows the log into a store of its own.
 type pod struct {
 	*queue.Log
@@ -53,7 +46,7 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{Log: log, events: events, nats: nc, store: cache.New(noRenderer{})}
+	p := &pod{Log: log, events: events, nats: nc, store: cache.New()}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- log.Run(ctx, p.store) }()
@@ -349,7 +342,7 @@ func TestALateLeaderRepeatsNothing(t *testing.T) {
 	p.put(t, "new")
 
 	entries := entriesOf(t, p)
-	behind := late{cache.New(noRenderer{}), make(chan uint64)}
+	behind := late{cache.New(), make(chan uint64)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.events.Publisher(behind, func() Replayer { return cache.NewReplayer() }).Run(ctx) }()

@@ -14,7 +14,6 @@ import (
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
-	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 )
 
@@ -166,7 +165,7 @@ func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
 		server.Close()
 		return nil, err
 	}
-	l := &seedLog{server: server, conn: conn, store: cache.New(status.Renderer{Namespace: namespace}), ended: make(chan struct{})}
+	l := &seedLog{server: server, conn: conn, store: cache.New(), ended: make(chan struct{})}
 	if l.log, err = queue.Open(ctx, conn, queue.Config{SingleWriter: true, Dir: dir, Store: server}); err != nil {
 		conn.Close()
 		server.Close()
