@@ -10,7 +10,6 @@ import (
 
 	"k8s-cli/pkg/cache/capacity"
 	"k8s-cli/pkg/cache/eventring"
-	"k8s-cli/pkg/cache/files"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/cache/state"
@@ -27,8 +26,7 @@ type Store struct {
 	Views             // for the controller and the logs
 	Answers           // for users
 	Backlog           // order of admission
-	Uploads           // which uploads are no longer needed
-	files.Files       // uploads and outputs
+	Files             // uploads and outputs
 	Users             // usage by user, for limits
 	*eventring.Reader // events that the pod holds in memory
 
@@ -87,8 +85,7 @@ func New() *Store {
 	settings := settings{nodes: nodefit.NewNodes(), backlogChanged: make(chan struct{}, 1)}
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
 	s.progress, s.requests, s.guarded.model.yield = events, capacity.NewLedger(settings.nodes), s.guarded.yield
-	s.Views, s.Backlog, s.Uploads, s.Files, s.Users = Views{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Uploads{&s.guarded}, files.Files{Read: s.read}, Users{&s.guarded}
-	s.Answers = Answers{&s.guarded}
+	s.Views, s.Answers, s.Backlog, s.Files, s.Users = Views{&s.guarded}, Answers{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Files{&s.guarded}, Users{&s.guarded}
 	return s
 }
 

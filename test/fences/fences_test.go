@@ -120,19 +120,17 @@ func TestPartsOfTheQueue(t *testing.T) {
 // parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
 // import. Imports flow in one direction.
 var parts = map[string][]string{
-	"pkg/cache":           {"pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/files", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
+	"pkg/cache":           {"pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
 	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
 	"pkg/cache/eventring": {},
 	"pkg/cache/explain":   {"pkg/cache/convert", "pkg/cache/nodefit"},
-	"pkg/cache/files":     {"pkg/cache/state"},
 	"pkg/cache/groups":    {"pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
-	"pkg/cache/labels":    {},
 	"pkg/cache/listwatch": {},
 	"pkg/cache/nodefit":   {},
-	"pkg/cache/selection": {"pkg/cache/labels", "pkg/cache/state"},
+	"pkg/cache/selection": {"pkg/cache/state"},
 	"pkg/cache/sorted":    {},
-	"pkg/cache/state":     {"pkg/cache/labels"},
+	"pkg/cache/state":     {},
 	"pkg/task":            {"pkg/task/hint", "pkg/task/member", "pkg/task/outputs", "pkg/task/problem"},
 	"pkg/task/attempt":    {"pkg/task"},
 	"pkg/task/callback":   {"pkg/task", "pkg/task/problem"},

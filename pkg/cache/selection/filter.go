@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s-cli/pkg/cache/labels"
+	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
 )
@@ -12,7 +12,7 @@ import (
 // A Filter decides which tasks are in a list.
 type Filter struct {
 	list      query.List
-	labels    []labels.Requirement
+	labels    []state.LabelRequirement
 	notes     []annotation
 	countable bool // the filter needs only the phase and the reason
 }
@@ -23,7 +23,7 @@ func NewFilter(l query.List) *Filter {
 	indexed := l.Group == "" || !all // the source contains only the tasks of the group
 	f := &Filter{list: l, countable: indexed && l.Name == "" && l.NamePrefix == "" && l.NameContains == "" && l.From.IsZero() && len(l.Labels)+len(l.Annotations) == 0}
 	for _, label := range l.Labels {
-		f.labels = append(f.labels, labels.Require(label))
+		f.labels = append(f.labels, state.RequireLabel(label))
 	}
 	for _, given := range l.Annotations {
 		key, value, exact := strings.Cut(given, "=")
@@ -68,5 +68,5 @@ func (f *Filter) matchesRecord(t *Task) bool {
 		return true
 	}
 	set := t.Labels()
-	return !slices.ContainsFunc(f.labels, func(r labels.Requirement) bool { return !set.Has(r) })
+	return !slices.ContainsFunc(f.labels, func(r state.LabelRequirement) bool { return !set.Has(r) })
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 	"unique"
 
-	"k8s-cli/pkg/cache/labels"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
 )
@@ -57,7 +56,7 @@ type listedSpec struct {
 	accelerators string
 	cpus, memory string // for the usage
 	ports        string // separated by commas
-	labels       labels.Set
+	labels       LabelSet
 	group        string
 	failFast     bool
 }
@@ -72,7 +71,7 @@ func listedSpecOf(c *task.Submit) unique.Handle[listedSpec] {
 	if r.Accelerators == "" && r.CPUs == "" && r.Memory == "" && len(r.Ports) == 0 && c.Group == "" && !c.FailFast && len(r.Labels)+len(custom) == 0 { // the most frequent case
 		return nothingListed
 	}
-	return unique.Make(listedSpec{r.Accelerators, r.CPUs, r.Memory, strings.Join(r.Ports, ","), labels.Of(r.Labels, custom), c.Group, c.FailFast})
+	return unique.Make(listedSpec{r.Accelerators, r.CPUs, r.Memory, strings.Join(r.Ports, ","), labelsOf(r.Labels, custom), c.Group, c.FailFast})
 }
 
 // resources returns the resources that dropSpec retains.
@@ -220,7 +219,7 @@ func (t *CompactRecord) Accelerators() string { return t.listed.Value().accelera
 func (t *CompactRecord) Group() string { return t.listed.Value().group }
 
 // Labels returns the labels that the user gave the task.
-func (t *CompactRecord) Labels() labels.Set { return t.listed.Value().labels }
+func (t *CompactRecord) Labels() LabelSet { return t.listed.Value().labels }
 
 // Annotations returns the annotations of the task; callers must not change them.
 func (t *CompactRecord) Annotations() map[string]string {
