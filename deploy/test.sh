@@ -74,8 +74,8 @@ tests() {
 # passed. The key of the test cache contains the paths of the files that a test reads, so the tests
 # run at a path that is the same for every clone, unless another clone runs its tests there.
 unit() {
-  local arguments=()
-  [ -z "${FORCE:-}" ] || arguments=(-count=1 -shuffle=on)
+  local arguments=(-timeout 60m) # Go's limit of 10 minutes is too short for a machine with other work
+  [ -z "${FORCE:-}" ] || arguments+=(-count=1 -shuffle=on)
   exec 9>"$cache/checkout.lock"
   if flock -n 9; then
     ln -sfn "$PWD" "$cache/checkout"

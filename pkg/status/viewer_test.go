@@ -63,7 +63,7 @@ func volumeOf(user, id string) task.VolumeView {
 	return task.VolumeView{VolumeRecord: &task.VolumeRecord{Create: task.Create{ID: id, User: user}}}
 }
 
-func (s *fakeProjection) Owner(k task.Key) (string, bool)             { return "ann", s.synced > 0 && k.ID == "a" }
+func (s *fakeProjection) Owner(k task.Key) (string, bool) { return "ann", s.synced > 0 && k.ID == "a" }
 
 func (s *fakeProjection) ClusterLag() (time.Duration, error) { return s.age, s.unavailable }
 

@@ -56,7 +56,7 @@ func (p *Place) Seed(ctx context.Context, n int, t task.Spec, image string, repo
 }
 
 func (p *Place) seed(ctx context.Context, all *Population, t task.Spec, image string, report func(int)) error {
-	log, err := openLog(ctx, all.DataDir, all.Namespace)
+	log, err := openLog(ctx, all.DataDir)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ type seedLog struct {
 	ended  chan struct{}
 }
 
-func openLog(ctx context.Context, dir, namespace string) (*seedLog, error) {
+func openLog(ctx context.Context, dir string) (*seedLog, error) {
 	server, err := natsserver.Start(natsserver.Config{Dir: dir})
 	if err != nil {
 		return nil, err
