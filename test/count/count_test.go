@@ -83,7 +83,7 @@ func TestReport(t *testing.T) {
 		"tests and tools       6 lines of code in 2 files, 0.46 for each line of the product\n",
 		"functions: 1; lines of code, p50 2 (at most 10), p75 2 (at most 15), p90 2 (at most 24), p100 2 (at most 75)\n",
 		"     2   pkg/p/p.go:3 f\n",
-		"     4        3    1  pkg/p\n",
+		"     4      3    1  pkg/p\n",
 		"     7 ! pkg/wide.W\n",
 	} {
 		if !strings.Contains(out.String(), want) {
