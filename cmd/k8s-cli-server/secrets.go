@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/api"
-	"k8s-cli/pkg/api/outputs"
+	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/submit"
 )
@@ -90,9 +90,9 @@ func (d *dependencies) taskSealer() api.Sealer {
 }
 
 // fileSettings returns the settings of uploads and outputs. Without a key, the verifiers of tokens are nil.
-func (d *dependencies) fileSettings(c config) (api.Uploads, outputs.Config) {
+func (d *dependencies) fileSettings(c config) (api.Uploads, archive.OutputConfig) {
 	uploads := api.Uploads{Store: d.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/")}
-	stored := outputs.Config{Store: d.outputs, Limit: int64(c.maxOutputs), Quota: int64(c.perUser.outputs)}
+	stored := archive.OutputConfig{Store: d.outputs, Limit: int64(c.maxOutputs), Quota: int64(c.perUser.outputs)}
 	if d.sealer != nil {
 		uploads.Tokens, stored.Tokens = d.sealer, d.sealer
 	}

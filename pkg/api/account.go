@@ -4,7 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/slots"
-	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/policy"
@@ -15,7 +15,7 @@ type accountHandler struct {
 	callers    *callers
 	method     task.Login // authentication method of the server
 	taskLimits policy.Limits
-	limits     *userlimits.Limits
+	limits     *submission.Limits
 	logs       *slots.Pool
 
 	notifySecret func(user string) string // nil if the server sends no notifications

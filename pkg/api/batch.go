@@ -16,9 +16,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/jobgroup"
@@ -62,18 +62,18 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	if len(key) > maxKey-len("/")-len(strconv.Itoa(items.MaxItems)) {
+	if len(key) > maxKey-len("/")-len(strconv.Itoa(submission.MaxBatchItems)) {
 		return task.Error(task.ErrInvalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
 	}
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
 		return task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
 	}
-	if c.Request().Header.ContentLength() > items.MaxBytes {
-		return items.ErrTooLong
+	if c.Request().Header.ContentLength() > submission.MaxBatchBytes {
+		return submission.ErrBatchTooLong
 	}
 	memory := h.bytes.Empty(user)
 	defer memory.Release()
-	texts, err := items.Read(h.closing, transferred(c, memory), memory)
+	texts, err := submission.ReadItems(h.closing, transferred(c, memory), memory)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ type window struct {
 
 // submitWindow submits the tasks of a window in as few entries of the log as possible.
 func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submitted, errs []error) {
-	subs := make([]*submission, len(w.items))
+	subs := make([]*prepared, len(w.items))
 	s.prepareAll(w, subs, errs)
 	from := trace.Traceparent(ctx)
 	var waiting []int // indexes of the submissions that have no result yet
@@ -185,7 +185,7 @@ func (s *submitter) submitWindow(ctx context.Context, w window, all []task.Submi
 
 // prepareAll parses and checks tasks on all processors. For each task prepareAll sets
 // either the submission or the error.
-func (s *submitter) prepareAll(w window, subs []*submission, errs []error) {
+func (s *submitter) prepareAll(w window, subs []*prepared, errs []error) {
 	var workers sync.WaitGroup
 	var taken atomic.Int64
 	for range min(len(w.items), runtime.GOMAXPROCS(0)) {
@@ -214,7 +214,7 @@ func guarded(do func() error) (err error) {
 
 // prepareItem parses and checks one task. What the item itself says takes precedence over from,
 // which is derived from the batch.
-func (s *submitter) prepareItem(from origin, item []byte) (*submission, error) {
+func (s *submitter) prepareItem(from origin, item []byte) (*prepared, error) {
 	t, own, warnings, err := taskfile.ParseItem(item)
 	if err != nil {
 		return nil, err

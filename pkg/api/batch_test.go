@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s-cli/pkg/api/items"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 )
 
@@ -103,13 +103,13 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"an array and more", "[" + one + "]]", nil, 400, "the batch"},
 		{"a line that is no JSON", one + "\n{run: true}\n", nil, 400, "cannot be read after task 1"},
 		{"YAML", "run: true", []string{"Content-Type", "application/yaml"}, 415, "application/x-ndjson"},
-		{"too many", "[" + strings.Repeat("1,", items.MaxItems) + "1]", nil, 413, "more than 50000 tasks"},
-		{"too large", `[{"run":"` + strings.Repeat("x", items.MaxBytes) + `"}]`, nil, 413, "larger than 67108864 bytes"},
+		{"too many", "[" + strings.Repeat("1,", submission.MaxBatchItems) + "1]", nil, 413, "more than 50000 tasks"},
+		{"too large", `[{"run":"` + strings.Repeat("x", submission.MaxBatchBytes) + `"}]`, nil, 413, "larger than 67108864 bytes"},
 		{"a long key", one, []string{"Idempotency-Key", strings.Repeat("k", 250)}, 422, "Idempotency-Key"},
 		{"nobody's", one, []string{"X-User", "-"}, 401, "X-User"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if testing.Short() && len(tt.body) > items.MaxBytes {
+			if testing.Short() && len(tt.body) > submission.MaxBatchBytes {
 				t.Skip("the test is long; make test-unit runs it")
 			}
 			s.send("POST", batchPath, tt.body, tt.headers...).wantError(t, tt.code, tt.says)

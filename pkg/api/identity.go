@@ -7,8 +7,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
-	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -135,7 +135,7 @@ func bearerOf(c *fiber.Ctx) (string, error) {
 
 // challenge returns the value of WWW-Authenticate.
 func (a *callers) challenge(c *fiber.Ctx) string {
-	files := c.Route().Path == filesPath || c.Route().Path == outputs.Path && c.Method() == fiber.MethodPut
+	files := c.Route().Path == filesPath || c.Route().Path == archive.OutputPath && c.Method() == fiber.MethodPut
 	switch {
 	case !files && (a.auth == nil || a.auth.ReadsUserHeader()):
 		return userHeader

@@ -9,15 +9,14 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"k8s-cli/pkg/api/routemetrics"
 	"k8s-cli/pkg/api/slots"
 )
 
 // serverMetrics contains the metrics of all routes and implements prometheus.Collector.
 type serverMetrics struct {
-	routes map[*fiber.Route]*routemetrics.Route
-	all    []*routemetrics.Route
-	other  *routemetrics.Route // requests without a route, and requests that middleware rejected
+	routes map[*fiber.Route]*routeMetrics
+	all    []*routeMetrics
+	other  *routeMetrics // requests without a route, and requests that middleware rejected
 
 	logs, events atomic.Int64 // number of open streams
 	slots        *slotPools
@@ -32,11 +31,11 @@ func (m *serverMetrics) measure(app *fiber.App, register func()) {
 		}
 	}
 	register()
-	m.routes, m.other = map[*fiber.Route]*routemetrics.Route{}, &routemetrics.Route{Path: "other"}
+	m.routes, m.other = map[*fiber.Route]*routeMetrics{}, &routeMetrics{Path: "other"}
 	for _, routes := range app.Stack() {
 		for _, r := range routes {
 			if !before[r] {
-				one := &routemetrics.Route{Method: r.Method, Path: r.Path}
+				one := &routeMetrics{Method: r.Method, Path: r.Path}
 				m.routes[r] = one
 				m.all = append(m.all, one)
 			}
@@ -58,7 +57,7 @@ func (m *serverMetrics) observe(c *fiber.Ctx) error {
 	if one == nil {
 		one = m.other
 	}
-	one.Add(code, time.Since(began))
+	one.add(code, time.Since(began))
 	return err
 }
 
@@ -66,7 +65,7 @@ var streamsDesc = prometheus.NewDesc("k8s_cli_http_streams", "Open log and event
 
 // Describe implements prometheus.Collector.
 func (m *serverMetrics) Describe(ch chan<- *prometheus.Desc) {
-	routemetrics.Describe(ch)
+	describeRoutes(ch)
 	ch <- streamsDesc
 	slots.Metrics{}.Describe(ch)
 }
@@ -74,7 +73,7 @@ func (m *serverMetrics) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. Routes without requests have no metrics.
 func (m *serverMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range m.all {
-		one.Collect(ch)
+		one.collect(ch)
 	}
 	m.slots.all().Collect(ch)
 	for kind, open := range map[string]*atomic.Int64{"logs": &m.logs, "events": &m.events} {

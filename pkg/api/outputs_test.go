@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s-cli/pkg/api/outputs"
+	"k8s-cli/pkg/api/archive"
 )
 
 // nodeTokens verifies the tokens of tokenOf.
@@ -170,7 +170,7 @@ func TestAServerThatStoresNoOutputs(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"without a URL": func(c *Config) { c.Uploads.Advertise = "" },
 		"without a key": func(c *Config) { c.Outputs.Tokens = nil },
-		"without both":  func(c *Config) { c.Outputs = outputs.Config{} },
+		"without both":  func(c *Config) { c.Outputs = archive.OutputConfig{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, _ := storedWith(t, change)

@@ -2,14 +2,13 @@ package api
 
 import (
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/compress"
+	"github.com/valyala/fasthttp"
 
-	"k8s-cli/pkg/api/archives"
+	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/openapi"
-	"k8s-cli/pkg/api/outputs"
 	"k8s-cli/pkg/api/streams"
-	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/ui"
@@ -26,8 +25,21 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 	}
 	bodies := &bodyReceiver{closing: s.closing}
 	s.app.Use(recoverPanic, streams.CloseRefused, bodies.receive, who.sameOrigin, exactPath)
-	s.app.Use(compress.New(compress.Config{Next: isStream}))
+	s.app.Use(compressed())
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/usage", "/summary", "/capacity", "/session"}, whenReady(health))
+}
+
+// compressed compresses responses whose body is in memory. The other bodies are streams, whose lines
+// are sent as they come, and archives, which are compressed.
+func compressed() fiber.Handler {
+	compress := fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, fasthttp.CompressBrotliDefaultCompression, fasthttp.CompressDefaultCompression)
+	return func(c *fiber.Ctx) error {
+		err := c.Next()
+		if err == nil && !c.Response().IsBodyStream() {
+			compress(c.Context())
+		}
+		return err
+	}
 }
 
 // closeConnection closes the connection after the response.
@@ -38,7 +50,7 @@ func closeConnection(c *fiber.Ctx) error {
 
 // addRoutes adds the routes. Each group of routes has a handler type of its own.
 func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *callers, c Config) {
-	limits := userlimits.New(c.UserLimits, c.Usage)
+	limits := submission.NewLimits(c.UserLimits, c.Usage)
 	submitter := &submitter{
 		log: log, limits: limits, taskLimits: c.Limits, policy: c.Policy, defaultImage: c.DefaultImage,
 		uploads: c.Uploads, outputs: c.Outputs, sealer: c.Sealer, nodes: c.Nodes,
@@ -73,7 +85,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	}
 	uploads := &uploadHandler{
 		uploads: c.Uploads, log: log, reader: read.Uploads, limits: limits,
-		incoming: s.slots.uploads, sender: archives.Sender{Slots: s.slots.downloads, Closing: s.closing},
+		incoming: s.slots.uploads, sender: archive.Sender{Slots: s.slots.downloads, Closing: s.closing},
 	}
 	volumes := &volumeHandler{log: log, volumes: read.Volumes, callers: who}
 
@@ -110,8 +122,8 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 
 // addOutputs adds the routes of the outputs of tasks, which share their slots with uploads.
 func (s *Server) addOutputs(log Log, read Readers, who *callers, audit *auditor, c Config, shared *uploadHandler) {
-	h := &outputs.Handler{
-		Config: c.Outputs, Log: log, Reader: read.Outputs, Incoming: shared.incoming, Sender: shared.sender, Receive: transferred,
+	h := &archive.OutputHandler{
+		OutputConfig: c.Outputs, Log: log, Reader: read.Outputs, Incoming: shared.incoming, Sender: shared.sender, Receive: transferred,
 		OwnerOf: func(c *fiber.Ctx, user, id string) string { return who.ownerOf(c, user, task.KindTask, id) },
 	}
 	s.app.Get("/tasks/:id/outputs/:rank", who.authenticated(audit.withForeignReads("read outputs", h.Get)))

@@ -16,12 +16,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/api/framing"
-	"k8s-cli/pkg/api/outputs"
-	"k8s-cli/pkg/api/resolve"
 	"k8s-cli/pkg/api/streams"
-	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
@@ -81,17 +80,17 @@ type Config struct {
 	Sessions *session.Manager // sessions of browsers; nil if the server has none
 
 	UserLimits task.UserLimits        // limits of one user
-	Usage      userlimits.UsageReader // usage of users; may be nil if there are no user limits
+	Usage      submission.UsageReader // usage of users; may be nil if there are no user limits
 	Slots      SlotLimits             // limits of concurrent operations
 
 	Trace *trace.Tracer // nil disables tracing
 
-	Sealer    Sealer           // nil means that tasks with secrets are rejected
-	Nodes     resolve.Machines // nil means that the machines are unknown
+	Sealer    Sealer              // nil means that tasks with secrets are rejected
+	Nodes     submission.Machines // nil means that the machines are unknown
 	Previewer Previewer
 
 	Uploads Uploads
-	Outputs outputs.Config
+	Outputs archive.OutputConfig
 
 	// NotifySecret returns the secret that signs the notifications of a user; nil means that
 	// the server sends none.
@@ -115,7 +114,7 @@ type Readers struct {
 	Groups  GroupReader
 	Usage   Accountant
 	Uploads UploadReader
-	Outputs outputs.Reader
+	Outputs archive.OutputReader
 	Owners  OwnerReader
 	Events  Events
 	Logs    Tailer

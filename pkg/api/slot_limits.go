@@ -1,8 +1,8 @@
 package api
 
 import (
-	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/api/submission"
 )
 
 // SlotLimits bounds the concurrent operations on one pod of the server. A zero limit means
@@ -29,7 +29,7 @@ var DefaultSlotLimits = SlotLimits{
 	Batches:   slots.Limit{Total: 4, PerUser: 2},
 	// The share of one user is one batch, plus the excess by which a batch is found to be
 	// too large.
-	BatchBytes: slots.Limit{Total: 2 * items.MaxBytes, PerUser: items.MaxBytes + 2*items.MemoryStep},
+	BatchBytes: slots.Limit{Total: 2 * submission.MaxBatchBytes, PerUser: submission.MaxBatchBytes + 2*submission.MemoryStep},
 }
 
 // slotPools contains the pools of a server.

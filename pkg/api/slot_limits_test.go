@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"k8s-cli/pkg/api/items"
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 )
 
@@ -118,15 +118,15 @@ func TestOneUserDoesNotBlockOthers(t *testing.T) {
 func TestBatchesInMemoryAreBounded(t *testing.T) {
 	t.Parallel()
 	s, _, _ := storedWith(t, func(c *Config) {
-		c.Slots.BatchBytes = slots.Limit{Total: 8 * items.MemoryStep, PerUser: 4 * items.MemoryStep}
+		c.Slots.BatchBytes = slots.Limit{Total: 8 * submission.MemoryStep, PerUser: 4 * submission.MemoryStep}
 	})
-	batch := "[" + strings.Repeat(" ", 5*items.MemoryStep) + `{"run":"true"}]`
+	batch := "[" + strings.Repeat(" ", 5*submission.MemoryStep) + `{"run":"true"}]`
 	got := s.send(http.MethodPost, batchPath, batch)
 	got.wantError(t, 429, "you have 262144 bytes of batches in memory")
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	if b := s.send(http.MethodPost, batchPath, batch[2*items.MemoryStep:], userHeader, "bob"); b.StatusCode != 400 {
+	if b := s.send(http.MethodPost, batchPath, batch[2*submission.MemoryStep:], userHeader, "bob"); b.StatusCode != 400 {
 		t.Errorf("%d %s", b.StatusCode, b.body) // the batch is read and is not an array
 	}
 	if in, waiting := s.server.slots.batchBytes.Count(); in != 0 || waiting != 0 {

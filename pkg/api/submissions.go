@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s-cli/pkg/api/outputs"
-	"k8s-cli/pkg/api/resolve"
-	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/api/archive"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/policy"
@@ -24,14 +23,14 @@ type Sealer interface {
 // A submitter checks tasks and appends them to the log.
 type submitter struct {
 	log          Log
-	limits       *userlimits.Limits // limits of users
+	limits       *submission.Limits // limits of users
 	taskLimits   policy.Limits
 	policy       policy.Tasks
 	defaultImage string
 	uploads      Uploads
-	outputs      outputs.Config
-	sealer       Sealer           // nil means that tasks with secrets are rejected
-	nodes        resolve.Machines // nil means that the machines are unknown
+	outputs      archive.OutputConfig
+	sealer       Sealer              // nil means that tasks with secrets are rejected
+	nodes        submission.Machines // nil means that the machines are unknown
 }
 
 // An origin holds the parts of a submission that are not fields of the task. All but the user
@@ -61,19 +60,19 @@ func (s *submitter) submit(ctx context.Context, from origin, t task.Spec, warnin
 	return sub.accepted(result), nil
 }
 
-// A submission is a checked task that is not in the log yet.
-type submission struct {
+// A prepared submission is a checked task that is not in the log yet.
+type prepared struct {
 	submit   *task.Submit
 	warnings []string
 }
 
-func (s *submission) accepted(v task.Result) task.Submitted {
+func (s *prepared) accepted(v task.Result) task.Submitted {
 	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
 }
 
 // prepare makes all checks that do not need the log. Unless from is together with others, the
 // task counts against the limits of the user until the caller calls release.
-func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submission, error) {
+func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*prepared, error) {
 	t.EventCallback = cmp.Or(t.EventCallback, from.notify)
 	if err := s.checkFiles(t); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 		}
 	}
 	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny, JobGroup: from.jobGroup}
-	warnings = append(warnings, resolve.Resources(s.nodes, submit)...)
+	warnings = append(warnings, submission.ChooseResources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads)+len(t.Outputs) > 0 {
 		submit.Files = s.uploads.Advertise
@@ -98,11 +97,11 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*submi
 	if len(t.Outputs) > 0 {
 		submit.OutputLimit = s.outputs.Limit
 	}
-	return &submission{submit, warnings}, nil
+	return &prepared{submit, warnings}, nil
 }
 
 // withNewID returns the command of a submission with a fresh id.
-func (s *submitter) withNewID(sub *submission) (task.Command, error) {
+func (s *submitter) withNewID(sub *prepared) (task.Command, error) {
 	if sub.submit.ID != "" { // the previous id was already in use
 		sub.submit = new(*sub.submit)
 	}

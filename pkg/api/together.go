@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/api/items"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/taskfile"
@@ -71,7 +71,7 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 	if windowEnd(texts, 0) < len(texts) {
 		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("with %s=true, a batch must fit one entry of the log, about 900 KB; submit fewer or smaller tasks", atomicParam))
 	}
-	subs, errs := make([]*submission, len(texts)), make([]error, len(texts))
+	subs, errs := make([]*prepared, len(texts)), make([]error, len(texts))
 	from.together = true
 	s.prepareAll(window{from, 0, texts}, subs, errs)
 	keys, after := make([]string, len(subs)), make([][]string, len(subs))
@@ -90,7 +90,7 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 	if err := joinJobGroup(subs); err != nil {
 		return nil, err
 	}
-	order, err := items.Order(keys, after)
+	order, err := submission.Order(keys, after)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]b
 }
 
 // joinJobGroup makes the submissions one job group, if they name a job group.
-func joinJobGroup(subs []*submission) error {
+func joinJobGroup(subs []*prepared) error {
 	all := make([]*task.Submit, len(subs))
 	for i := range subs {
 		all[i] = subs[i].submit
@@ -119,7 +119,7 @@ func joinJobGroup(subs []*submission) error {
 }
 
 // appendTogether appends submissions in this order. The error is errTaken if an id is in use.
-func (s *submitter) appendTogether(ctx context.Context, subs []*submission, order []int) ([]task.Submitted, error) {
+func (s *submitter) appendTogether(ctx context.Context, subs []*prepared, order []int) ([]task.Submitted, error) {
 	commands := make([]task.Command, len(order))
 	for n, i := range order {
 		var err error

@@ -13,9 +13,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/api/archives"
+	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/slots"
-	"k8s-cli/pkg/api/userlimits"
+	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -34,7 +34,7 @@ type UploadReader interface {
 
 // Uploads configures the uploads of a server. The zero Uploads disables uploads.
 type Uploads struct {
-	Store     archives.Store
+	Store     archive.Store
 	Limit     int64         // largest archive, in bytes
 	Advertise string        // URL of the server for the pods of tasks; empty if not configured
 	Tokens    TokenVerifier // nil means that the server has no key to verify tokens
@@ -56,9 +56,9 @@ type uploadHandler struct {
 	uploads  Uploads
 	log      Log
 	reader   UploadReader
-	limits   *userlimits.Limits
+	limits   *submission.Limits
 	incoming *slots.Pool
-	sender   archives.Sender
+	sender   archive.Sender
 }
 
 // uploadLimits serves the limits of uploads.
@@ -82,7 +82,7 @@ func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
 	if err := h.log.CheckCapacity(); err != nil {
 		return err
 	}
-	body := &archive{from: bodyOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
+	body := &uploadBody{from: bodyOf(c), limit: u.Limit, sum: sum, hash: sha256.New()}
 	if int64(c.Request().Header.ContentLength()) > u.Limit {
 		return body.tooLarge()
 	}
@@ -109,9 +109,9 @@ func (h *uploadHandler) putUpload(c *fiber.Ctx, user string) error {
 	return c.JSON(task.NewUploaded(sum, size))
 }
 
-// An archive is the body of an upload. At the end of the body, Read returns an error if the
+// An uploadBody is the body of an upload. At the end of the body, Read returns an error if the
 // SHA-256 does not match.
-type archive struct {
+type uploadBody struct {
 	from  io.Reader
 	limit int64 // bytes
 	size  int64 // bytes read so far
@@ -119,26 +119,26 @@ type archive struct {
 	hash  hash.Hash
 }
 
-func (a *archive) Read(p []byte) (int, error) {
-	n, err := a.from.Read(p)
-	a.size += int64(n)
-	_, _ = a.hash.Write(p[:n]) // Write of a hash never returns an error
+func (b *uploadBody) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.size += int64(n)
+	_, _ = b.hash.Write(p[:n]) // Write of a hash never returns an error
 	switch {
-	case a.size > a.limit:
-		return 0, a.tooLarge()
+	case b.size > b.limit:
+		return 0, b.tooLarge()
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, io.EOF):
 		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
 	}
-	if got := hex.EncodeToString(a.hash.Sum(nil)); got != a.sum {
-		return 0, task.Error(problem.ChecksumMismatch, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", a.size, got))
+	if got := hex.EncodeToString(b.hash.Sum(nil)); got != b.sum {
+		return 0, task.Error(problem.ChecksumMismatch, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", b.size, got))
 	}
 	return n, io.EOF
 }
 
-func (a *archive) tooLarge() error {
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the limit of this server (--max-upload, and --max-user-uploads for all uploads of a user); leave out files that the task does not need, or put them on a volume", a.limit))
+func (b *uploadBody) tooLarge() error {
+	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the limit of this server (--max-upload, and --max-user-uploads for all uploads of a user); leave out files that the task does not need, or put them on a volume", b.limit))
 }
 
 // getUpload sends an upload to its owner.
@@ -172,7 +172,7 @@ func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	if h.uploads.Store == nil {
 		return h.uploads.ready()
 	}
-	return h.sender.Send(c, h.uploads.Store, archives.Archive{
+	return h.sender.Send(c, h.uploads.Store, archive.Archive{
 		User: u.User, Object: u.Object, Sum: u.Sum, Size: u.Size,
 		Lost: task.Error(problem.UploadNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again"),
 	})

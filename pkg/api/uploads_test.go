@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s-cli/pkg/api/outputs"
+	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/blob"
@@ -89,7 +89,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
-		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads, Outputs: outputs.Config{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: nodeTokens{}},
+		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads, Outputs: archive.OutputConfig{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: nodeTokens{}},
 		Logger:    slog.New(slog.NewTextHandler(s.logged, nil)),
 		Previewer: previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }),
 	}

@@ -10,11 +10,10 @@ import (
 // leaves maps a subpackage to the packages of this project that it may import. A subpackage
 // that is not in the map may import what its parent package may import.
 var leaves = map[string][]string{
-	"pkg/api/framing":      {"pkg/task", "pkg/task/problem"},
-	"pkg/api/items":        {"pkg/api/slots", "pkg/task"},
-	"pkg/api/routemetrics": {},
-	"pkg/api/params":       {"pkg/task", "pkg/task/group", "pkg/task/linerange"},
-	"pkg/api/slots":        {"pkg/task", "pkg/task/problem"},
+	"pkg/api/framing":    {"pkg/task", "pkg/task/problem"},
+	"pkg/api/params":     {"pkg/task", "pkg/task/group", "pkg/task/linerange", "pkg/task/query"},
+	"pkg/api/slots":      {"pkg/task", "pkg/task/problem"},
+	"pkg/api/submission": {"pkg/api/slots", "pkg/task", "pkg/task/problem"},
 
 	"pkg/client/account":   {"pkg/task"},
 	"pkg/client/localpath": {"pkg/task"},

@@ -1,6 +1,6 @@
-// Package resolve decides, from the machines of the cluster, which of the resources that a task
-// names the task gets. The decision is part of the submission, so every pod builds the same Jobs.
-package resolve
+// Package submission prepares what users submit: it reads and orders the items of a batch, enforces the
+// limits of users, and chooses among the alternative resources of a task.
+package submission
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ type Machines interface {
 	HasSpot() (has, known bool)
 }
 
-// Resources sets the choices of a submission: the alternative, and whether its pods require spot
+// ChooseResources sets the choices of a submission: the alternative, and whether its pods require spot
 // machines. The warnings explain the choices other than the obvious ones. m may be nil.
-func Resources(m Machines, s *task.Submit) (warnings []string) {
+func ChooseResources(m Machines, s *task.Submit) (warnings []string) {
 	if m == nil {
 		m = unknown{}
 	}

@@ -1,5 +1,4 @@
-// Package items reads the body of a batch, which holds many tasks.
-package items
+package submission
 
 import (
 	"bufio"
@@ -18,14 +17,14 @@ import (
 
 // Limits of a batch.
 const (
-	MaxBytes = 64 << 20
-	MaxItems = 50_000
+	MaxBatchBytes = 64 << 20
+	MaxBatchItems = 50_000
 
 	MemoryStep = 64 << 10 // bytes that are taken from the user's share at once
 )
 
-// ErrTooLong is the error about a batch of more than MaxBytes.
-var ErrTooLong = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", MaxBytes))
+// ErrBatchTooLong is the error about a batch of more than MaxBatchBytes.
+var ErrBatchTooLong = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", MaxBatchBytes))
 
 // A budgeted body takes memory from the user's share as the body arrives.
 type budgeted struct {
@@ -46,17 +45,17 @@ func (b *budgeted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Read returns the items of a batch as unparsed JSON.
+// ReadItems returns the items of a batch as unparsed JSON.
 //
 // Read takes memory from the user's share as the body arrives.
-func Read(ctx context.Context, r io.Reader, memory *slots.Slot) (items [][]byte, err error) {
+func ReadItems(ctx context.Context, r io.Reader, memory *slots.Slot) (items [][]byte, err error) {
 	body := &budgeted{Reader: r, memory: memory, ctx: ctx}
 	defer func() {
 		if err != nil && body.err != nil {
 			items, err = nil, body.err
 		}
 	}()
-	limited := &io.LimitedReader{R: body, N: MaxBytes + 1}
+	limited := &io.LimitedReader{R: body, N: MaxBatchBytes + 1}
 	in := bufio.NewReader(limited)
 	array, err := begins(in)
 	if err != nil {
@@ -74,13 +73,13 @@ func Read(ctx context.Context, r io.Reader, memory *slots.Slot) (items [][]byte,
 		item, err := values.ReadValue()
 		switch {
 		case limited.N <= 0:
-			return nil, ErrTooLong
+			return nil, ErrBatchTooLong
 		case errors.Is(err, io.EOF) && !array:
 			return items, nil
 		case err != nil:
 			return nil, broken(len(items), err)
-		case len(items) == MaxItems:
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch has more than %d tasks; split it", MaxItems))
+		case len(items) == MaxBatchItems:
+			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch has more than %d tasks; split it", MaxBatchItems))
 		}
 		items = append(items, bytes.Clone(item))
 	}

@@ -1,5 +1,4 @@
-// Package userlimits enforces the limits of each user on submissions and uploads.
-package userlimits
+package submission
 
 import (
 	"fmt"
@@ -46,8 +45,8 @@ type userUsage struct {
 	rate      *rate.Limiter
 }
 
-// New returns limits without any reservation. meter may be nil if there are no limits.
-func New(most task.UserLimits, meter UsageReader) *Limits {
+// NewLimits returns limits without any reservation. meter may be nil if there are no limits.
+func NewLimits(most task.UserLimits, meter UsageReader) *Limits {
 	if most.SubmitRate > 0 && most.SubmitBurst <= 0 {
 		most.SubmitBurst = max(1, int(math.Ceil(most.SubmitRate)))
 	}

@@ -1,4 +1,4 @@
-package userlimits
+package submission
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func (noUsage) Submitted(string, string) bool   { return false }
 // TestUsageIsForgotten checks that nothing is counted without limits, and that the entries
 // of idle users are deleted.
 func TestUsageIsForgotten(t *testing.T) {
-	l := New(task.UserLimits{Active: 5}, noUsage{})
+	l := NewLimits(task.UserLimits{Active: 5}, noUsage{})
 	for n := range 3 * maxTracked {
 		user := fmt.Sprint("user", n)
 		if err := l.Reserve(user, ""); err != nil {
@@ -31,7 +31,7 @@ func TestUsageIsForgotten(t *testing.T) {
 	if len(l.users) > maxTracked {
 		t.Errorf("there are %d accounts", len(l.users))
 	}
-	open := New(task.UserLimits{}, nil)
+	open := NewLimits(task.UserLimits{}, nil)
 	if err := open.Reserve("ann", ""); err != nil || len(open.users) > 0 {
 		t.Errorf("without limits: %v, %d accounts", err, len(open.users))
 	}
@@ -40,7 +40,7 @@ func TestUsageIsForgotten(t *testing.T) {
 // TestRateIsPerUser checks when a user may submit again, and that other users are not affected.
 func TestRateIsPerUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(task.UserLimits{SubmitRate: 0.01, SubmitBurst: 2}, noUsage{})
+		l := NewLimits(task.UserLimits{SubmitRate: 0.01, SubmitBurst: 2}, noUsage{})
 		for n, tt := range []struct{ pause, want time.Duration }{{0, 0}, {0, 0}, {0, 100 * time.Second}, {time.Minute, 40 * time.Second}, {40 * time.Second, 0}, {0, 100 * time.Second}} {
 			time.Sleep(tt.pause)
 			after, err := time.Duration(0), l.Reserve("ann", "")
@@ -65,7 +65,7 @@ func TestARateHasABurst(t *testing.T) {
 		rate        float64
 		burst, want int
 	}{{0, 0, 0}, {0.1, 0, 1}, {1, 0, 1}, {2.5, 0, 3}, {2.5, 7, 7}, {2.5, -1, 3}, {0, 7, 7}} {
-		l := New(task.UserLimits{SubmitRate: tt.rate, SubmitBurst: tt.burst}, nil)
+		l := NewLimits(task.UserLimits{SubmitRate: tt.rate, SubmitBurst: tt.burst}, nil)
 		if got := l.most.SubmitBurst; got != tt.want {
 			t.Errorf("rate %v, burst %d: %d at once, want %d", tt.rate, tt.burst, got, tt.want)
 		}

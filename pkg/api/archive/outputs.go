@@ -1,6 +1,4 @@
-// Package outputs serves the outputs of tasks: it receives the archives of the nodes, and sends them
-// to the users of the tasks.
-package outputs
+package archive
 
 import (
 	"context"
@@ -18,19 +16,18 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"golang.org/x/time/rate"
 
-	"k8s-cli/pkg/api/archives"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
 	"k8s-cli/pkg/task/problem"
 )
 
-// Path is the path of the outputs of one node.
-const Path = "/tasks/:id/outputs/:rank"
+// OutputPath is the path of the outputs of one node.
+const OutputPath = "/tasks/:id/outputs/:rank"
 
-// Config configures the outputs of a server. The zero Config disables outputs.
-type Config struct {
-	Store  archives.Store
+// OutputConfig configures the outputs of a server. The zero OutputConfig disables outputs.
+type OutputConfig struct {
+	Store  Store
 	Limit  int64         // largest archive of one node, in bytes
 	Quota  int64         // largest size of all archives of a user, in bytes; 0 means no limit
 	Tokens TokenVerifier // nil means that the server has no key to verify tokens
@@ -43,7 +40,7 @@ type TokenVerifier interface {
 
 // Check returns an error if tasks may not have outputs. advertise is the URL of the server for the
 // pods of tasks.
-func (c Config) Check(advertise string) error {
+func (c OutputConfig) Check(advertise string) error {
 	switch {
 	case c.Store == nil || advertise == "":
 		return task.Error(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --advertise-url by which pods reach it; write the files to a volume")
@@ -59,21 +56,21 @@ type Log interface {
 	CheckCapacity() error
 }
 
-// A Reader answers which outputs are in the log.
-type Reader interface {
+// An OutputReader answers which outputs are in the log.
+type OutputReader interface {
 	// OutputRecord returns the record of a task with outputs, and the size of the stored outputs of its user.
 	OutputRecord(ctx context.Context, id string) (r *task.Record, used int64, err error)
 	// Outputs returns the stored outputs of one node of a task of user.
 	Outputs(ctx context.Context, user, id string, rank int) (outputs.Record, error)
 }
 
-// A Handler receives and sends the outputs of tasks.
-type Handler struct {
-	Config
+// An OutputHandler receives and sends the outputs of tasks.
+type OutputHandler struct {
+	OutputConfig
 	Log      Log
-	Reader   Reader
+	Reader   OutputReader
 	Incoming *slots.Pool
-	Sender   archives.Sender
+	Sender   Sender
 	Receive  func(c *fiber.Ctx, slot *slots.Slot) io.Reader // returns the body of a request
 	OwnerOf  func(c *fiber.Ctx, user, id string) string     // returns the user in whose name a request for a task is handled
 
@@ -90,7 +87,7 @@ func node(c *fiber.Ctx) (id string, rank int, err error) {
 }
 
 // Get sends the outputs of a node to the user of the task.
-func (h *Handler) Get(c *fiber.Ctx, user string) error {
+func (h *OutputHandler) Get(c *fiber.Ctx, user string) error {
 	id, rank, err := node(c)
 	if err != nil {
 		return err
@@ -101,7 +98,7 @@ func (h *Handler) Get(c *fiber.Ctx, user string) error {
 		return err
 	}
 	c.Set(fiber.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="%s-%d.tar.gz"`, id, rank))
-	return h.Sender.Send(c, h.Store, archives.Archive{
+	return h.Sender.Send(c, h.Store, Archive{
 		User: user, Object: stored.Object, Sum: stored.Sum, Size: stored.Size,
 		Lost: task.Error(problem.OutputsNotFound, fmt.Sprintf("the outputs of node %d of task %s are lost", rank, id)),
 	})
@@ -109,7 +106,7 @@ func (h *Handler) Get(c *fiber.Ctx, user string) error {
 
 // Put stores the archive in the body, which a node of a task sends. Only a part of the archive is in
 // memory at a time. An empty body means that the node has no outputs.
-func (h *Handler) Put(c *fiber.Ctx) error {
+func (h *OutputHandler) Put(c *fiber.Ctx) error {
 	id, rank, err := node(c)
 	if err != nil {
 		return err
@@ -194,7 +191,7 @@ func (r *reports) allow(id string, rank int) bool {
 	return r.of[k].Allow()
 }
 
-func (h *Handler) authenticate(c *fiber.Ctx, id string, rank int) error {
+func (h *OutputHandler) authenticate(c *fiber.Ctx, id string, rank int) error {
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
 	case !ok || h.Tokens == nil:
@@ -207,7 +204,7 @@ func (h *Handler) authenticate(c *fiber.Ctx, id string, rank int) error {
 
 // A sending is one archive that a node sends.
 type sending struct {
-	*Handler
+	*OutputHandler
 	task    *task.Record
 	rank    int
 	pod     string // UID, "" if the node does not say it

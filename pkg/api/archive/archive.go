@@ -1,5 +1,6 @@
-// Package archives sends stored archives of files to users and to the pods of tasks.
-package archives
+// Package archive receives and sends archives of files: the outputs of tasks, which nodes send, and
+// uploads.
+package archive
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package items
+package submission
 
 import (
 	"errors"

@@ -1,5 +1,4 @@
-// Package routemetrics counts the requests of the routes of the API for Prometheus.
-package routemetrics
+package api
 
 import (
 	"slices"
@@ -16,9 +15,9 @@ var buckets = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 
 // codes lists the status codes with a counter of their own. All other codes count as 0.
 var codes = [...]int{0, 101, 200, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 416, 421, 422, 426, 429, 431, 500, 502, 503, 504}
 
-// A Route counts the requests of one route. All counters are atomic, so that
+// A routeMetrics counts the requests of one route. All counters are atomic, so that
 // a request costs only a few additions.
-type Route struct {
+type routeMetrics struct {
 	Method, Path string
 
 	codes       [len(codes)]atomic.Uint64
@@ -26,8 +25,8 @@ type Route struct {
 	nanoseconds atomic.Int64
 }
 
-// Add counts a request.
-func (m *Route) Add(code int, took time.Duration) {
+// add counts a request.
+func (m *routeMetrics) add(code int, took time.Duration) {
 	m.codes[max(slices.Index(codes[:], code), 0)].Add(1)
 	seconds := took.Seconds()
 	bucket := 0
@@ -43,14 +42,14 @@ var (
 	durationsDesc = prometheus.NewDesc("k8s_cli_http_request_duration_seconds", "Duration of HTTP requests; for streams, the time until the stream begins.", []string{"method", "route"}, nil)
 )
 
-// Describe sends the descriptions of the metrics of all routes.
-func Describe(ch chan<- *prometheus.Desc) {
+// describeRoutes sends the descriptions of the metrics of all routes.
+func describeRoutes(ch chan<- *prometheus.Desc) {
 	ch <- requestsDesc
 	ch <- durationsDesc
 }
 
-// Collect sends the metrics of the route, if the route had requests.
-func (m *Route) Collect(ch chan<- prometheus.Metric) {
+// collect sends the metrics of the route, if the route had requests.
+func (m *routeMetrics) collect(ch chan<- prometheus.Metric) {
 	for i := range m.codes {
 		if n := m.codes[i].Load(); n > 0 {
 			ch <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), m.Method, m.Path, strconv.Itoa(codes[i]))

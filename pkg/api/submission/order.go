@@ -1,4 +1,4 @@
-package items
+package submission
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func Order(keys []string, after [][]string) ([]int, error) {
 	s := sorter{byKey: byKey, after: after, state: make([]visit, len(keys)), order: make([]int, 0, len(keys))}
 	for i := range keys {
 		if circle := s.add(i, nil); circle != nil {
-			return nil, task.Error(task.ErrInvalid, "after: "+describe(circle, keys))
+			return nil, task.Error(task.ErrInvalid, "after: "+describeCircle(circle, keys))
 		}
 	}
 	return s.order, nil
@@ -68,8 +68,8 @@ func (s *sorter) add(i int, path []int) (circle []int) {
 
 const shownInCircle = 5
 
-// describe names the items of a circle, whose first item is also the last.
-func describe(circle []int, keys []string) string {
+// describeCircle names the items of a circle, whose first item is also the last.
+func describeCircle(circle []int, keys []string) string {
 	if len(circle) == 2 {
 		return fmt.Sprintf("task %s comes after itself; remove the name", task.Quote(keys[circle[0]]))
 	}

@@ -1,4 +1,4 @@
-package outputs
+package archive
 
 import (
 	"crypto/sha256"
