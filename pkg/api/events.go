@@ -51,8 +51,8 @@ type eventHandler struct {
 func (h *eventHandler) taskEvents(c *fiber.Ctx, user string) error {
 	q := task.EventQuery{Key: task.Key{Kind: task.KindTask, ID: c.Params("id")}}
 	q.User = h.callers.ownerOf(c, user, q.Key.Kind, q.Key.ID)
-	if answer, err := h.tasks.Task(c.UserContext(), q.User, q.Key.ID); err != nil {
-		return send(c, answer, err)
+	if stale, err := h.tasks.Owns(c.UserContext(), q.User, q.Key.ID); err != nil {
+		return send(c, task.Answer{Stale: stale}, err)
 	}
 	return h.sendEvents(c, user, q)
 }

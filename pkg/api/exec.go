@@ -15,7 +15,7 @@ func (s *Server) addStreams(read Readers, who *callers, audit *auditor, c Config
 	s.exec = &streams.Handler{
 		Pods: c.Pods, Slots: s.slots.sessions, Limits: c.SessionLimits, Closing: s.closing,
 		Owned: func(ctx context.Context, user, id string) error {
-			_, err := read.Tasks.Task(ctx, user, id)
+			_, err := read.Tasks.Owns(ctx, user, id)
 			return err
 		},
 		Identify: func(c *fiber.Ctx, user, what string) (*streams.Caller, error) {

@@ -71,6 +71,11 @@ func (f fakeTasks) Task(_ context.Context, user, id string) (task.Answer, error)
 	return f.ask("task " + user + " " + id)
 }
 
+func (f fakeTasks) Owns(_ context.Context, user, id string) (string, error) {
+	a, err := f.ask("task " + user + " " + id)
+	return a.Stale, err
+}
+
 func (f fakeTasks) Spec(_ context.Context, user, id string) (task.Answer, error) {
 	return f.ask("spec " + user + " " + id)
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,12 +34,6 @@ const (
 // linesTimeout is the longest time that the server reads a log for lines by their numbers.
 const linesTimeout = time.Minute
 
-// isStream reports whether the response is streamed.
-func isStream(c *fiber.Ctx) bool {
-	return strings.HasSuffix(c.Path(), "/logs") || len(c.Request().Header.Peek(fiber.HeaderUpgrade)) > 0 || strings.HasPrefix(c.Path(), "/uploads/") || strings.Contains(c.Path(), "/files/") || strings.Contains(c.Path(), "/outputs/") ||
-		strings.HasSuffix(c.Path(), "/events") && wantsStream(c)
-}
-
 // A logHandler serves the logs of tasks.
 type logHandler struct {
 	tailer  Tailer
@@ -55,8 +48,8 @@ type logHandler struct {
 func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	id, reader := c.Params("id"), user
 	user = h.callers.ownerOf(c, user, task.KindTask, id)
-	if answer, err := h.tasks.Task(c.UserContext(), user, id); err != nil {
-		return send(c, answer, err)
+	if stale, err := h.tasks.Owns(c.UserContext(), user, id); err != nil {
+		return send(c, task.Answer{Stale: stale}, err)
 	}
 	options, err := params.ParseLog(c)
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 type TaskReader interface {
 	// error of kind task.ErrNotFound if user has no such task
 	Task(ctx context.Context, user, id string) (task.Answer, error)
+	// error of kind task.ErrNotFound if user has no such task; stale is that of an answer
+	Owns(ctx context.Context, user, id string) (stale string, err error)
 	// error of kind task.ErrNotFound if user has no such task
 	Spec(ctx context.Context, user, id string) (task.Answer, error)
 	// without a body if the ETag is known

@@ -85,6 +85,15 @@ func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error)
 	return v.answer(v.encodeTask(a), stale), nil
 }
 
+// Owns returns an error of kind task.ErrNotFound if user has no such task. stale is that of an answer.
+func (v *Viewer) Owns(ctx context.Context, user, id string) (stale string, err error) {
+	stale = v.stale(ctx)
+	if _, ok := v.projection.Submission(user, id); !ok {
+		return stale, task.ErrNoTask(id)
+	}
+	return stale, nil
+}
+
 // encodeTask returns the body of the answer for a task, which stays in the cache until the task
 // changes. The body of a task in the backlog does not, because the position of the task changes with
 // the other tasks.

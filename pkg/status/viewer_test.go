@@ -190,6 +190,10 @@ func (s *fakeProjection) PendingMounts(volume string) []string { return []string
 func TestAnswers(t *testing.T) {
 	s := &fakeProjection{bodies: [][]byte{[]byte(`{"task_id":"a"}`), []byte(`{"task_id":"b"}`)}, next: 17}
 	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
+	if stale, err := v.Owns(t.Context(), "ann", "a"); stale != "" || err != nil {
+		t.Errorf("a task of ann: stale %q, %v", stale, err)
+	}
+	s.queries, s.synced = nil, 0
 	one, err := v.Task(t.Context(), "ann", "a")
 	if err != nil || string(one.Body) != `{"task_id":"a"}` || one.Stale != "" || one.ETag == "" {
 		t.Errorf("a task: %+v, %v", one, err)
@@ -233,6 +237,9 @@ func TestEmptyAnswers(t *testing.T) {
 	}
 	if _, err := v.Task(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
 		t.Errorf("a task: %v", err)
+	}
+	if _, err := v.Owns(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
+		t.Errorf("the owner of a task: %v", err)
 	}
 	if _, err := v.Group(t.Context(), "ann", "g"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Group "g" not found` {
 		t.Errorf("a group: %v", err)
