@@ -4094,7 +4094,7 @@ export interface operations {
                 follow?: boolean;
                 /** @description Number of lines per node. */
                 tail?: number;
-                /** @description Only lines of this last period. Seconds, or a duration such as 5m. */
+                /** @description Only lines since: seconds, an age such as 90s, 3h or 2d, or a time in RFC 3339. */
                 since?: string;
                 /** @description Only this node, by rank. */
                 node?: number;

@@ -279,11 +279,12 @@ func TestLogOptions(t *testing.T) {
 		{"", task.LogOptions{Follow: true}, ""},
 		{"?follow=false&tail=10&since=90&node=1&timestamps=true", task.LogOptions{Tail: new(int64(10)), Since: 90 * time.Second, Node: new(1), Timestamps: true}, ""},
 		{"?since=5m&tail=0&node=0", task.LogOptions{Follow: true, Since: 5 * time.Minute, Tail: new(int64(0)), Node: new(0)}, ""},
+		{"?since=2d", task.LogOptions{Follow: true, Since: 48 * time.Hour}, ""},
 		{"?tail=-1", task.LogOptions{}, `tail: "-1" is not a number of lines`},
 		{"?tail=x", task.LogOptions{}, `tail: "x" is not a number of lines`},
 		{"?node=-1", task.LogOptions{}, `node: "-1" is not the rank of a node`},
-		{"?since=-5m", task.LogOptions{}, `since: "-5m" is not a duration`},
-		{"?since=yesterday", task.LogOptions{}, `since: "yesterday" is not a duration`},
+		{"?since=-5m", task.LogOptions{}, `since: "-5m" is neither an age`},
+		{"?since=yesterday", task.LogOptions{}, `since: "yesterday" is neither an age`},
 		{"?follow=maybe", task.LogOptions{}, `follow: "maybe" is neither true nor false`},
 	} {
 		a := s.send("GET", "/tasks/a/logs"+tt.query, "")

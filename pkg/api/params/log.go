@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/query"
 )
 
 const (
@@ -107,7 +108,7 @@ func resume(text string) (map[int]time.Time, error) {
 	return from, nil
 }
 
-// since parses a duration such as 90s or 5m. A number without a unit means seconds.
+// since parses an age or a time. A number without a unit means seconds.
 func since(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -115,9 +116,9 @@ func since(text string) (time.Duration, error) {
 	if _, err := strconv.Atoi(text); err == nil {
 		text += "s"
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, task.Error(task.ErrInvalid, fmt.Sprintf("since: %q is not a duration such as 90s or 5m", text))
+	age, err := query.ParseAge(text, time.Now())
+	if err != nil {
+		return 0, task.Error(task.ErrInvalid, "since: "+err.Error())
 	}
-	return d, nil
+	return age, nil
 }

@@ -209,6 +209,13 @@ func since(s string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, s); err == nil {
 		return at.UTC().Truncate(time.Second), nil
 	}
+	age, err := ParseAge(s, now)
+	return now.Add(-age).UTC().Truncate(time.Second), err
+}
+
+// ParseAge returns for how long before now a period began that s describes: an age such as 90s, 3h, 2d
+// or 1.5w, or a time in RFC 3339.
+func ParseAge(s string, now time.Time) (time.Duration, error) {
 	age, err := time.ParseDuration(s)
 	if m := daysForm.FindStringSubmatch(s); m != nil {
 		n, _ := strconv.ParseFloat(m[1], 64)
@@ -218,8 +225,11 @@ func since(s string, now time.Time) (time.Time, error) {
 		}
 		age, err = time.Duration(n*float64(day)), nil
 	}
-	if err != nil || age <= 0 {
-		return time.Time{}, fmt.Errorf("%q is neither an age such as 90s, 3h or 2d nor a time in RFC 3339 such as 2026-11-21T06:05:35Z", s)
+	if at, wrong := time.Parse(time.RFC3339, s); wrong == nil {
+		age, err = now.Sub(at), nil
 	}
-	return now.Add(-age).UTC().Truncate(time.Second), nil
+	if err != nil || age <= 0 {
+		return 0, fmt.Errorf("%q is neither an age such as 90s, 3h or 2d nor a time in RFC 3339 such as 2026-11-21T06:05:35Z", s)
+	}
+	return age, nil
 }
