@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The gate runs a test for each invariant of docs/architecture.md, and a test for each way in. Each
+// The gate runs a test for each promise of docs/promises.md, and a test for each way in. Each
 // line of the list of the gate names a feature test that exists.
-func TestTheGateCoversEveryInvariant(t *testing.T) {
+func TestTheGateCoversEveryPromise(t *testing.T) {
 	list := read(t, "test/features/gate.txt")
 	sources, err := filepath.Glob(filepath.Join(root, "test/features/*_test.go"))
 	if err != nil {
@@ -24,32 +24,32 @@ func TestTheGateCoversEveryInvariant(t *testing.T) {
 		}
 		code.Write(text)
 	}
-	covered := map[string][]string{} // names of tests by invariant or way in
+	covered := map[string][]string{} // names of tests by promise or way in
 	for _, m := range regexp.MustCompile(`(?m)^(Test\w+)(?: +# (.+))?$`).FindAllStringSubmatch(list, -1) {
 		if !strings.Contains(code.String(), "\nfunc "+m[1]+"(t *testing.T)") {
 			t.Errorf("test/features/gate.txt: there is no test %s", m[1])
 		}
 		covered[m[2]] = append(covered[m[2]], m[1])
 	}
-	_, invariants, _ := strings.Cut(read(t, "docs/architecture.md"), "\n## Invariants\n")
-	invariants, _, _ = strings.Cut(invariants, "\n## ")
+	_, promises, _ := strings.Cut(read(t, "docs/promises.md"), "\n## Promises\n")
+	promises, _, _ = strings.Cut(promises, "\n##")
 	numbered := regexp.MustCompile(`(?m)^(\d+)\. \*\*`)
-	places := numbered.FindAllStringSubmatchIndex(invariants, -1)
+	places := numbered.FindAllStringSubmatchIndex(promises, -1)
 	if len(places) < 13 {
-		t.Fatalf("docs/architecture.md lists %d invariants", len(places))
+		t.Fatalf("docs/promises.md lists %d promises", len(places))
 	}
 	for i, place := range places {
-		end := len(invariants)
+		end := len(promises)
 		if i+1 < len(places) {
 			end = places[i+1][0]
 		}
-		number, text := invariants[place[2]:place[3]], invariants[place[0]:end]
+		number, text := promises[place[2]:place[3]], promises[place[0]:end]
 		named := false
 		for _, test := range covered[number] {
 			named = named || strings.Contains(text, "`"+test+"`")
 		}
 		if !named {
-			t.Errorf("invariant %s names no test of the gate; test/features/gate.txt has %q for it", number, covered[number])
+			t.Errorf("promise %s names no test of the gate; test/features/gate.txt has %q for it", number, covered[number])
 		}
 	}
 	for _, way := range []string{"CLI", "REST", "NATS", "Python client", "dashboard"} {
