@@ -78,14 +78,10 @@ var exceptions = map[string]exception{
 	"go test -race -count=10 ./pkg/queue -run TestAppendReturns":       {elsewhere: reasonTest},
 	"go test ./pkg/cache/state -run '^$' -fuzz FuzzFold -fuzztime 30s": {elsewhere: reasonTest},
 	"make test-features RUN=TestStopWins":                              {elsewhere: reasonTest},
-	"go run ./test/faults -help":                                       {elsewhere: reasonTest},
 	"make faults SCENARIO=kills ROUNDS=20 SEED=7":                      {elsewhere: reasonTest},
-	"make faults SCENARIO=partition ROUNDS=10":                         {elsewhere: reasonTest},
 	"make attack ONLY='^names/'":                                       {elsewhere: reasonTest},
-	"make attack SHORT=1":                                              {elsewhere: reasonTest},
 	"make bench ONLY='status|list' ROUNDS=3":                           {elsewhere: reasonTest},
 	"go test ./pkg/cache -run '^$' -bench Fold":                        {elsewhere: reasonTest},
-	"K8S_CLI_TEST_KUBECONFIG=... K8S_CLI_TEST_BIN=... node --test --test-name-pattern='the log' short.test.mjs": {elsewhere: reasonTest},
 
 	// docs/events.md
 	"curl -N -H 'X-User: ann@example.com' -H 'Accept: text/event-stream' localhost:8000/tasks/zt9bk0y5/events": {absent: []string{"cpus"}},
