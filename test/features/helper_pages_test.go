@@ -61,11 +61,9 @@ var exceptions = map[string]exception{
 	"curl -H 'X-User: ann@example.com' localhost:8000/summary":                                                               {absent: []string{"InBacklog", "oldest", "tasks_per_second"}},
 
 	// docs/auth.md
-	"k8s-cli auth login":                                             {elsewhere: reasonIssuer},
-	"k8s-cli auth login --no-browser":                                {elsewhere: reasonIssuer},
-	"k8s-cli auth login --device":                                    {elsewhere: reasonIssuer},
-	"k8s-cli auth login\nThe server requests your Kubernetes token:": {elsewhere: "asks on a terminal: cmd/k8s-cli/testdata/script/login-terminal.txtar"},
-	"k8s-cli auth login\nThe server uses an OpenID Connect issuer:":  {elsewhere: reasonIssuer},
+	"k8s-cli auth login":              {elsewhere: reasonIssuer},
+	"k8s-cli auth login --no-browser": {elsewhere: reasonIssuer},
+	"k8s-cli auth login --device":     {elsewhere: reasonIssuer},
 
 	// docs/exec.md
 	"k8s-cli jobs port-forward mqp6bsu4 8888": {until: "Forwarding "},

@@ -104,15 +104,8 @@ func commandsOfPage(t *testing.T, page string) []shown {
 	return slices.DeleteFunc(commandsOf(t, path), func(c shown) bool { return c.key() == "" })
 }
 
-// key returns the command without its comment, and the first line that it prints if the
-// command is one of several on its page that look the same.
-func (c shown) key() string {
-	command := comments.ReplaceAllString(c.command, "")
-	if len(c.prints) > 0 && command == "k8s-cli auth login" {
-		return command + "\n" + c.prints[0]
-	}
-	return command
-}
+// key returns the command without its comment.
+func (c shown) key() string { return comments.ReplaceAllString(c.command, "") }
 
 func exceptionOf(c shown) exception { return exceptions[c.key()] }
 
