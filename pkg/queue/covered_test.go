@@ -10,6 +10,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsserver"
+	"k8s-cli/pkg/queue/streams"
 )
 
 // cutLog returns a compacted log with two snapshots.
@@ -30,9 +31,9 @@ func cutLog(t *testing.T) (server *natsserver.Server, log *running, folded *fake
 // removeSnapshots removes all snapshots, as an operator could.
 func removeSnapshots(t *testing.T, log *running) {
 	t.Helper()
-	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+snapshotBucket)
+	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+streams.SnapshotBucket)
 	if err == nil {
-		err = stream.Purge(natstest.Context(t), jetstream.WithPurgeSubject("$O."+snapshotBucket+".>"))
+		err = stream.Purge(natstest.Context(t), jetstream.WithPurgeSubject("$O."+streams.SnapshotBucket+".>"))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/pkg/queue/streams"
 )
 
 // This file decides where a follower begins, and whether the follower may continue.
@@ -78,7 +80,7 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 		f.writer.onSnapshotRestored(machine)
 	} else {
 		if !head.complete && !f.acceptLoss {
-			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to continue without the missing entries", errUncovered, head.FirstSeq, snapshotBucket)
+			return fmt.Errorf("%w (first entry %d): restore the bucket %s from a backup, or start every server with --accept-log-loss to continue without the missing entries", errUncovered, head.FirstSeq, streams.SnapshotBucket)
 		}
 		if !head.complete {
 			f.logger.Error("starting without the missing entries of the command log (--accept-log-loss); adopting objects of the cluster", "first", head.FirstSeq)

@@ -96,7 +96,7 @@ func Open(ctx context.Context, nc *natsconn.Conn, c Config) (*Log, error) {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	snapshots, err := blob.OpenBucket(ctx, js, c.settings(), jetstream.ObjectStoreConfig{
-		Bucket:      snapshotBucket,
+		Bucket:      streams.SnapshotBucket,
 		Description: "snapshots of the state, from which a server starts",
 		MaxBytes:    disk.Portion(snapshotShare),
 		Compression: true,

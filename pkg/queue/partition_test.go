@@ -241,7 +241,7 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	}
 	at := &snapshotStore{logStream: &logStream{js: js, logger: log.logger}}
 	natstest.Eventually(t, "the bucket to be found", func() bool {
-		at.bucket, err = blob.OpenBucket(t.Context(), js, log.config.settings(), jetstream.ObjectStoreConfig{Bucket: snapshotBucket})
+		at.bucket, err = blob.OpenBucket(t.Context(), js, log.config.settings(), jetstream.ObjectStoreConfig{Bucket: streams.SnapshotBucket})
 		return err == nil
 	})
 	complete := 0
@@ -253,7 +253,7 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 		if err == nil {
 			complete++
 		}
-		info, err := log.js.Stream(natstest.Context(t), "OBJ_"+snapshotBucket)
+		info, err := log.js.Stream(natstest.Context(t), "OBJ_"+streams.SnapshotBucket)
 		return complete > 10 && err == nil && !slices.ContainsFunc(info.CachedInfo().Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return !p.Current })
 	})
 	snapshot()

@@ -23,11 +23,10 @@ import (
 // Snapshots are objects in an object store of JetStream, so that the tools of NATS can list
 // and copy them.
 const (
-	snapshotBucket = "SNAPSHOTS"
-	logHeader      = "Log"    // metadata: id of the log of the snapshot
-	seqHeader      = "Seq"    // metadata: sequence of the last entry in the snapshot
-	entryHeader    = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
-	hashHeader     = "Sha256" // metadata: SHA-256 of the bytes of the snapshot, hexadecimal
+	logHeader   = "Log"    // metadata: id of the log of the snapshot
+	seqHeader   = "Seq"    // metadata: sequence of the last entry in the snapshot
+	entryHeader = "Entry"  // metadata: SHA-256 of that entry, hexadecimal
+	hashHeader  = "Sha256" // metadata: SHA-256 of the bytes of the snapshot, hexadecimal
 
 	listTimeout       = 10 * time.Second
 	retainedSnapshots = 2 // if the younger is corrupt, the log continues from the older

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -211,7 +212,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 		}
 	}
 	put("of another log", "other")
-	if _, err := log.js.Publish(natstest.Context(t), "$O."+snapshotBucket+".C.orphan", []byte("of a writer that died")); err != nil {
+	if _, err := log.js.Publish(natstest.Context(t), "$O."+streams.SnapshotBucket+".C.orphan", []byte("of a writer that died")); err != nil {
 		t.Fatal(err)
 	}
 	var want []uint64
@@ -227,7 +228,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 	if err != nil || all[0].seq != want[0] || all[1].seq != want[1] {
 		t.Errorf("snapshots %+v, %v; want those at %v", all, err, want[:2])
 	}
-	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+snapshotBucket)
+	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+streams.SnapshotBucket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func openLogStream(ctx context.Context, js jetstream.JetStream, c streams.Settin
 	}
 	stream, err := js.Stream(ctx, subject.LogStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return js.CreateStream(ctx, want)
+		return streams.Create(ctx, js, want)
 	}
 	if err != nil { // the stream may exist, with settings that the pod may not change
 		return nil, err

@@ -24,11 +24,13 @@ var changing = regexp.MustCompile(`^(Create|Update|UpdateStatus|Patch|Apply|Appl
 
 // uncovered maps functions that need no crash points to the reason.
 var uncovered = map[string]string{
-	"pkg/queue/stream_settings.go openLogStream": "makes the stream if there is none, before anything is answered",
-	"pkg/queue/blob/bucket.go OpenBucket":        "as openLogStream",
-	"pkg/queue/barrier.go appendBarrier":         "stores an entry without effect; in an empty stream, the first one names the log",
-	"pkg/queue/blob/bucket.go confirm":           "stores a message that is of no object",
-	"pkg/queue/blob/bucket.go purgeThrough":      "of what is left undone the list still tells, or, of chunks without a name, the limit",
+	"pkg/queue/streams/create.go Create":            "makes the stream if there is none, before anything is answered",
+	"pkg/queue/streams/create.go CreateObjectStore": "as Create",
+	"pkg/queue/stream_settings.go openLogStream":    "sets a limit, before anything is answered",
+	"pkg/queue/blob/bucket.go OpenBucket":           "as openLogStream",
+	"pkg/queue/barrier.go appendBarrier":            "stores an entry without effect; in an empty stream, the first one names the log",
+	"pkg/queue/blob/bucket.go confirm":              "stores a message that is of no object",
+	"pkg/queue/blob/bucket.go purgeThrough":         "of what is left undone the list still tells, or, of chunks without a name, the limit",
 
 	"pkg/reach/forward.go openStreams": "opens streams of one connection, which nothing stores",
 
@@ -39,7 +41,6 @@ var uncovered = map[string]string{
 	"pkg/queue/events/stream.go open":                "as openLogStream",
 	"pkg/queue/events/publisher.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
 
-	"pkg/queue/checkpoint/checkpoint.go open":  "as openLogStream",
 	"pkg/queue/checkpoint/checkpoint.go Store": "stores how far notifications were sent; what is not stored, the next leader sends again",
 
 	"pkg/queue/blob/store.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
@@ -90,6 +91,37 @@ func TestEveryChangeHasItsCrashPoints(t *testing.T) {
 	}
 	if !used["Append"] {
 		t.Error("no code passes the points of the commands")
+	}
+}
+
+// Only streams.Create and streams.CreateObjectStore create streams. Both know the list of all
+// streams, from which backups follow.
+func TestStreamsAreCreatedFromOneList(t *testing.T) {
+	creates := regexp.MustCompile(`^(Create|CreateOrUpdate)(Stream|ObjectStore|KeyValue)$`)
+	const only = "pkg/queue/streams/create.go"
+	found := map[string]bool{}
+	for file, parsed := range syntax(t) {
+		if !slices.ContainsFunc(parsed.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"github.com/nats-io/nats.go/jetstream"` }) {
+			continue
+		}
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			changes, _, _ := calls(f, parsed)
+			for _, change := range changes {
+				if !creates.MatchString(change.name) {
+					continue
+				}
+				if found[file] = true; file != only {
+					t.Errorf("%s: %s calls %s; call streams.Create, so that backups contain the stream", file, f.Name.Name, change.name)
+				}
+			}
+		}
+	}
+	if !found[only] {
+		t.Errorf("%s creates no stream", only)
 	}
 }
 

@@ -76,7 +76,7 @@ var queueParts = map[string][]string{
 	"pkg/queue/blob":              {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
 	"pkg/queue/checkpoint":        {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
 	"pkg/queue/events":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
-	"pkg/queue/streams":           {"pkg/queue/natsconn", "nats.go"},
+	"pkg/queue/streams":           {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/natsserver":        {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go", "nats-server", "nkeys"},
 	"pkg/queue/natsconn":          {"nats.go"},
 	"pkg/queue/internal/change":   {},

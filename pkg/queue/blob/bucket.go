@@ -40,7 +40,7 @@ func OpenBucket(ctx context.Context, js jetstream.JetStream, s streams.Settings,
 	stream, err := js.Stream(ctx, b.stream())
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		b.store, err = js.CreateObjectStore(ctx, want)
+		b.store, err = streams.CreateObjectStore(ctx, js, want)
 		return b, err
 	case err != nil:
 		return nil, err

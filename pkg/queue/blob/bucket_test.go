@@ -17,7 +17,7 @@ import (
 func TestALostAcknowledgementFailsPut(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
-	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "B"})
+	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "UPLOADS"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestALostAcknowledgementFailsPut(t *testing.T) {
 	if got, err := b.Bytes(t.Context(), info); err != nil || !bytes.Equal(got, content) {
 		t.Errorf("the former object has %d bytes, %v", len(got), err)
 	}
-	state, err := b.state(t.Context(), "$O.B.C.>")
+	state, err := b.state(t.Context(), "$O.UPLOADS.C.>")
 	if err != nil || len(state.State.Subjects) != 1 {
 		t.Errorf("chunks of %d objects are stored, %v", len(state.State.Subjects), err)
 	}
@@ -77,7 +77,7 @@ func (r endingReader) Read(p []byte) (int, error) {
 func TestALostAcknowledgementOfTheMetadataLosesNoChunks(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
-	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "B"})
+	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "UPLOADS"})
 	if err != nil {
 		t.Fatal(err)
 	}

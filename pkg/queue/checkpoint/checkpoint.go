@@ -95,7 +95,7 @@ func (c *Checkpoint) open(ctx context.Context) error {
 	}
 	stream, err := c.js.Stream(ctx, c.config.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = c.js.CreateStream(ctx, want)
+		stream, err = streams.Create(ctx, c.js, want)
 	}
 	if err != nil {
 		return fmt.Errorf("open stream %s: %w", c.config.Stream, err)

@@ -17,7 +17,7 @@ func open(t *testing.T, nc *natsconn.Conn) *Checkpoint {
 	t.Helper()
 	c, err := New(nc, Config{
 		Settings: streams.Settings{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))},
-		Stream:   "POSITIONS", Subject: "positions", Embedded: true,
+		Stream:   "NOTIFICATIONS", Subject: "positions", Embedded: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestOnlyTheLastToLoadStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), "POSITIONS")
+	stream, err := js.Stream(t.Context(), "NOTIFICATIONS")
 	if err != nil {
 		t.Fatal(err)
 	}

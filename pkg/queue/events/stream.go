@@ -130,7 +130,7 @@ func (s *Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	stream, err := s.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = s.js.CreateStream(ctx, want)
+		stream, err = streams.Create(ctx, s.js, want)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the event stream: %w", err)
