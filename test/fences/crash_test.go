@@ -43,6 +43,8 @@ var uncovered = map[string]string{
 
 	"pkg/queue/checkpoint/checkpoint.go Store": "stores how far notifications were sent; what is not stored, the next leader sends again",
 
+	"pkg/queue/backup/restore.go clear": "a command of the operator, while no server runs",
+
 	"pkg/queue/blob/store.go put": "keeps what may be lost: the end of a log is read and stored again by who leads next, while its pod is there",
 
 	"pkg/queue/blob/chunks.go sendChunk": "stores a part of an object that nobody finds before sendInfo; a part that stays is swept",

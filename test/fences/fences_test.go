@@ -73,6 +73,7 @@ var small = []string{"k8s.io/apimachinery/pkg/util/duration", "k8s.io/client-go/
 // it may import. Imports flow in one direction.
 var queueParts = map[string][]string{
 	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue/backup":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/blob":              {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
 	"pkg/queue/checkpoint":        {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
 	"pkg/queue/events":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
