@@ -73,9 +73,9 @@ deploy() {
     auth=${auth:-header}
     images
   elif [ -z "${IMAGE:-}" ]; then
-    echo "this cluster pulls its images: put the server's into a registry and name it, as in
+    echo "this cluster pulls its images: push the image of the server to a registry, and name the image, as in
   make push IMAGE=registry.example.com/team/k8s-cli-server:v1
-  make deploy IMAGE=registry.example.com/team/k8s-cli-server:v1" >&2
+  make deploy IMAGE=registry.example.com/team/k8s-cli-server:v1 AUTH=tokenreview" >&2
     exit 1
   else
     named "$IMAGE"
@@ -83,12 +83,12 @@ deploy() {
   [ -z "${VALUES:-}" ] || values+=(--values "$VALUES")
   [ -z "$auth" ] || values+=(--set "auth.mode=$auth")
 
+  chart --dry-run # so that invalid values create nothing
   say "Installing $release in $namespace, tasks in $tasks"
   sed "s/^  name: k8s-cli$/  name: $namespace/" deploy/kubernetes/namespace.yaml | "$kubectl" apply -f - >/dev/null
   secret "$release-key" key
   secret "$release-nats" password
-  "$helm" upgrade --install "$release" deploy/kubernetes/chart --namespace "$namespace" --set "tasks.namespace=$tasks" \
-    --set "server.secretsKey.existingSecret=$release-key,nats.existingSecret=$release-nats" "${values[@]}" >/dev/null
+  chart
 
   say "Waiting for the pods"
   local name kind
@@ -98,6 +98,12 @@ deploy() {
   done
   "$kubectl" -n "$namespace" get pods -l "app.kubernetes.io/instance=$release"
   reach
+}
+
+# chart installs or upgrades the release; with --dry-run it only checks the values.
+chart() {
+  "$helm" upgrade --install "$release" deploy/kubernetes/chart --namespace "$namespace" --set "tasks.namespace=$tasks" \
+    --set "server.secretsKey.existingSecret=$release-key,nats.existingSecret=$release-nats" "${values[@]}" "$@" >/dev/null
 }
 
 # trouble prints the pods and the latest warnings, to show why pods are not ready.

@@ -114,7 +114,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
 		{"a value that is none", "replicaz=3", "replicaz"},
-		{"no way to know callers", "auth.mode=", "auth.mode is empty: choose how the server authenticates users"},
+		{"no way to know callers", "auth.mode=", "auth.mode is empty: choose how the server authenticates users, for example --set auth.mode=tokenreview (with make deploy: AUTH=tokenreview)"},
 		{"a way that is none", "auth.mode=password", "/auth/mode"},
 		{"the way past its value", "server.flags.auth=token", "auth"},
 		{"tokens without a list", "auth.mode=token", "auth.tokensSecret is empty"},

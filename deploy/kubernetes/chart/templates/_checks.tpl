@@ -3,7 +3,7 @@
 {{- $flags := .Values.server.flags -}}
 {{- $mode := .Values.auth.mode -}}
 {{- if not $mode -}}
-{{- fail `auth.mode is empty: choose how the server authenticates users, for example --set auth.mode=tokenreview
+{{- fail `auth.mode is empty: choose how the server authenticates users, for example --set auth.mode=tokenreview (with make deploy: AUTH=tokenreview)
   header       the server trusts the X-User header. Use it behind a proxy that sets the header (server.flags.trusted-proxies); otherwise every client can act as any user
   token        bearer tokens from a list in a Secret (auth.tokensSecret)
   tokenreview  bearer tokens that the Kubernetes API server accepts
