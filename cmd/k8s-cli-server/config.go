@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/release"
 )
 
@@ -24,8 +25,7 @@ type config struct {
 	startTimeout  time.Duration
 	leaseDuration time.Duration
 
-	natsURL      string
-	natsCreds    string
+	nats         natsconn.Remote
 	natsReplicas int
 	acceptLoss   bool
 
@@ -77,7 +77,7 @@ type config struct {
 // embeddedFlags are valid only without --nats-url, externalFlags only with --nats-url.
 var (
 	embeddedFlags = []string{"data-dir", "nats-listen", "durability"}
-	externalFlags = []string{"nats-creds", "nats-replicas"}
+	externalFlags = []string{"nats-creds", "nats-ca", "nats-cert", "nats-key", "nats-replicas"}
 )
 
 const minArchiveBytes size = 16 << 20
@@ -96,8 +96,7 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.DurationVar(&c.startTimeout, "start-timeout", 30*time.Second, "time to wait for NATS and the API server at startup")
 	f.DurationVar(&c.leaseDuration, "lease-duration", defaultLease, "time without a renewal of the Lease after which another pod becomes the leader, with --nats-url; a longer time suits a slow API server")
 
-	f.StringVar(&c.natsURL, "nats-url", "", "URLs of the external NATS, separated by commas (default: an embedded NATS server)")
-	f.StringVar(&c.natsCreds, "nats-creds", "", "credentials file for --nats-url")
+	defineNATS(f, &c.nats, " (default: an embedded NATS server)")
 	f.IntVar(&c.natsReplicas, "nats-replicas", 1, "replicas of new streams in the external NATS; existing streams keep their replicas")
 	f.BoolVar(&c.acceptLoss, "accept-log-loss", false, "start even if the first entries of the command log are missing and no snapshot contains them; the server forgets the commands in these entries")
 
@@ -149,6 +148,15 @@ func (c *config) define(f *pflag.FlagSet) {
 	f.StringVar(&c.logLevel, "log-level", "info", "minimum level of log messages: debug, info, warn or error")
 }
 
+// defineNATS defines the flags of a connection to NATS.
+func defineNATS(f *pflag.FlagSet, n *natsconn.Remote, note string) {
+	f.StringVar(&n.URL, "nats-url", "", "URLs of the external NATS, separated by commas"+note)
+	f.StringVar(&n.Creds, "nats-creds", "", "credentials file for --nats-url")
+	f.StringVar(&n.CA, "nats-ca", "", "file with the CA certificates of the external NATS, in PEM; the connection then requires TLS (default: the CA certificates of the system, for URLs with tls://)")
+	f.StringVar(&n.Cert, "nats-cert", "", "file with the certificate by which the external NATS identifies this client, in PEM; read again for each connection")
+	f.StringVar(&n.Key, "nats-key", "", "file with the private key of --nats-cert, in PEM")
+}
+
 func defaultDataDir() string {
 	if dir, err := os.UserHomeDir(); err == nil {
 		return filepath.Join(dir, ".local", "share", "k8s-cli")
@@ -166,6 +174,17 @@ func usagef(format string, args ...any) error {
 // fromEnvironment sets every flag that is not on the command line from its environment
 // variable.
 func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	if err := fromEnvironment(f, lookup); err != nil {
+		return err
+	}
+	if port, ok := lookup(envPort); ok && !f.Changed("listen") {
+		c.listen = net.JoinHostPort(listenHost, port)
+		return checkAddress(envPort, c.listen)
+	}
+	return nil
+}
+
+func fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
 		name := envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
@@ -177,10 +196,6 @@ func (c *config) fromEnvironment(f *pflag.FlagSet, lookup func(string) (string, 
 			failed = usagef("%s: %w", name, err)
 		}
 	})
-	if port, ok := lookup(envPort); ok && failed == nil && !f.Changed("listen") {
-		c.listen = net.JoinHostPort(listenHost, port)
-		failed = checkAddress(envPort, c.listen)
-	}
 	return failed
 }
 

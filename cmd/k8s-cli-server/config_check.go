@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
 )
 
@@ -44,13 +45,21 @@ func (c *config) check(f *pflag.FlagSet) error {
 // NATS.
 func (c *config) checkFlagsOfNATS(f *pflag.FlagSet) error {
 	misplaced, why := embeddedFlags, "configures the embedded NATS and cannot be combined with --nats-url"
-	if c.natsURL == "" {
+	if c.nats.URL == "" {
 		misplaced, why = externalFlags, "requires --nats-url"
 	}
 	for _, name := range misplaced {
 		if f.Changed(name) {
 			return usagef("--%s %s", name, why)
 		}
+	}
+	return checkNATS(c.nats)
+}
+
+// checkNATS checks the flags of a connection to NATS.
+func checkNATS(n natsconn.Remote) error {
+	if (n.Cert == "") != (n.Key == "") {
+		return usagef("--nats-cert and --nats-key require each other")
 	}
 	return nil
 }

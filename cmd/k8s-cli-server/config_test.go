@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/api/streams"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task/policy"
 )
 
@@ -84,7 +85,7 @@ func TestFlagsBeatVariables(t *testing.T) {
 
 func TestEveryFlagIsAVariable(t *testing.T) {
 	values := map[string]string{
-		"K8S_CLI_KUBECONFIG": "/k", "K8S_CLI_START_TIMEOUT": "5s", "K8S_CLI_NATS_URL": "nats://n", "K8S_CLI_NATS_CREDS": "/c",
+		"K8S_CLI_KUBECONFIG": "/k", "K8S_CLI_START_TIMEOUT": "5s", "K8S_CLI_NATS_URL": "nats://n", "K8S_CLI_NATS_CREDS": "/c", "K8S_CLI_NATS_CA": "/ca", "K8S_CLI_NATS_CERT": "/cert", "K8S_CLI_NATS_KEY": "/key",
 		"K8S_CLI_NATS_REPLICAS": "3", "K8S_CLI_DEFAULT_IMAGE": "i", "K8S_CLI_MAX_NODES": "7", "K8S_CLI_KEEP_JOBS": "0s", "K8S_CLI_ADOPT_LEGACY": "true", "K8S_CLI_HISTORY": "1h", "K8S_CLI_HISTORY_TASKS": "9",
 		"K8S_CLI_KEEP_LOGS": "512Ki", "K8S_CLI_KEEP_LOGS_TOTAL": "2G",
 		"K8S_CLI_ADVERTISE_URL": "https://h/k", "K8S_CLI_MAX_UPLOAD": "1Mi", "K8S_CLI_KEEP_UPLOADS": "2h",
@@ -101,7 +102,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	}
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
-		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, leaseDuration: 15 * time.Second, natsURL: "nats://n", natsCreds: "/c", natsReplicas: 3,
+		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, leaseDuration: 15 * time.Second, nats: natsconn.Remote{URL: "nats://n", Creds: "/c", CA: "/ca", Cert: "/cert", Key: "/key"}, natsReplicas: 3,
 		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, maxOutputs: 256 << 20, maxOutputsTotal: 1 << 30, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, admission: admissionConfig{30, 20, 10}, identity: noIdentity, policy: policyConfig{tasks: policy.Tasks{GracePeriod: 10 * time.Minute}, literalClaims: "all"}, perUser: userConfig{uploads: 2 << 30, outputs: 512 << 20}, atOnce: defaultSlots, exec: defaultExec, ui: "on", logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {

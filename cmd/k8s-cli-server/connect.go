@@ -87,7 +87,7 @@ func connect(ctx context.Context, c config, s *bootstrapServer, logger *slog.Log
 }
 
 func (d *dependencies) connectLog(ctx context.Context, c config, logger *slog.Logger) (err error) {
-	if c.natsURL == "" {
+	if c.nats.URL == "" {
 		if d.embedded, err = natsserver.Start(natsserver.Config{
 			Dir:         c.dataDir,
 			SyncAlways:  c.durability == "always",
@@ -139,7 +139,7 @@ func (d *dependencies) connectLog(ctx context.Context, c config, logger *slog.Lo
 // connectNATS opens two connections to NATS, so that transfers of files do not delay the
 // log.
 func (d *dependencies) connectNATS(ctx context.Context, c config, logger *slog.Logger) error {
-	what, dial := "NATS at "+natsconn.WithoutPasswords(c.natsURL), func() (*natsconn.Conn, error) { return natsconn.Dial(c.natsURL, c.natsCreds) }
+	what, dial := "NATS at "+natsconn.WithoutPasswords(c.nats.URL), c.nats.Dial
 	if d.embedded != nil {
 		what, dial = "the embedded NATS", d.embedded.Connect
 	}
@@ -181,7 +181,7 @@ func (d *dependencies) runStore(ctx context.Context) error {
 }
 
 func embeddedDir(c config) string {
-	if c.natsURL != "" {
+	if c.nats.URL != "" {
 		return ""
 	}
 	return c.dataDir

@@ -32,7 +32,7 @@ func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		at.User = url.UserPassword(user, user)
-		nc, err := natsconn.Dial(at.String(), "")
+		nc, err := natsconn.Remote{URL: at.String()}.Dial()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,16 +29,38 @@ func Options() []nats.Option {
 	}
 }
 
-// Dial connects to an external NATS server and reconnects without a limit. creds is the path
-// of a credentials file, or empty.
-func Dial(url, creds string) (*Conn, error) {
-	options := append(Options(), nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2))
-	if creds != "" {
-		options = append(options, nats.UserCredentials(creds))
+// A Remote describes an external NATS. The files are read again for each connection.
+type Remote struct {
+	URL   string // URLs, separated by commas
+	Creds string // path of a credentials file; empty for none
+	CA    string // path of a file with CA certificates in PEM; empty: the certificates of the system
+	Cert  string // path of the certificate of this client in PEM; empty for none
+	Key   string // path of the private key of Cert
+}
+
+// Dial connects to r and reconnects without a limit.
+func (r Remote) Dial() (*Conn, error) {
+	return r.dial(append(Options(), nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2)))
+}
+
+// DialOnce connects to r and does not reconnect, so that no message is missed without an error.
+func (r Remote) DialOnce() (*Conn, error) {
+	return r.dial([]nats.Option{nats.Name(ClientName), nats.NoReconnect()})
+}
+
+func (r Remote) dial(options []nats.Option) (*Conn, error) {
+	if r.Creds != "" {
+		options = append(options, nats.UserCredentials(r.Creds))
 	}
-	nc, err := nats.Connect(url, options...)
+	if r.CA != "" {
+		options = append(options, nats.RootCAs(r.CA))
+	}
+	if r.Cert != "" {
+		options = append(options, nats.ClientCert(r.Cert, r.Key))
+	}
+	nc, err := nats.Connect(r.URL, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", WithoutPasswords(url), err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w", WithoutPasswords(r.URL), err)
 	}
 	return nc, nil
 }

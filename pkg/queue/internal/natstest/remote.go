@@ -171,5 +171,5 @@ func (r *Remote) Dial(t *testing.T) *natsconn.Conn { return Dial(t, r.URL) }
 // Dial connects to a server as k8s-cli-server does.
 func Dial(t *testing.T, url string) *natsconn.Conn {
 	t.Helper()
-	return dial(t, func() (*natsconn.Conn, error) { return natsconn.Dial(url, "") })
+	return dial(t, func() (*natsconn.Conn, error) { return natsconn.Remote{URL: url}.Dial() })
 }
