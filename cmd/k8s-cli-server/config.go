@@ -242,5 +242,6 @@ func command(c *config) *cobra.Command {
 	c.define(cmd.Flags())
 	cmd.Flags().Bool("version", false, "print the version of k8s-cli-server")
 	cmd.Flags().SortFlags = false
+	cmd.AddCommand(backupCommand(), restoreCommand())
 	return cmd
 }
