@@ -36,7 +36,8 @@ func TestEveryVariantIsAdmitted(t *testing.T) {
 		{"operators apart", "metrics.port=9090,metrics.from[0].podSelector.matchLabels.a=b"},
 		{"nothing of the cluster's", "priorityClass.create=false,flowControl.create=false,rbac.nodes=false,networkPolicy.enabled=false,podDisruptionBudget.enabled=false,tasks.create=false"},
 		{"tokens of a list", "auth.mode=token,auth.tokensSecret=t"},
-		{"a NATS elsewhere", "log=external,external.url=nats://n:4222,external.credsSecret=c"},
+		{"a NATS elsewhere", "log=external,external.url=nats://n:4222,external.credsSecret=c,external.caSecret=a,external.clientSecret=b"},
+		{"TLS", "auth.mode=tokenreview,nats.tlsSecret=n,ingress.enabled=true,ingress.host=a.example.com,ingress.tlsSecret=t,ingress.annotations.a=b"},
 		{"the log in the pod", "log=embedded,embedded.storageClassName=s,embedded.accessModes={ReadWriteOncePod}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

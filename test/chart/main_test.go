@@ -136,6 +136,10 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		{"a NATS elsewhere without an address", "log=external", "/external/url"},
 		{"a subscriber without a key", "nats.subscribers[0].user=ann", "nkey"},
 		{"a subscriber with a seed", "nats.subscribers[0].user=ann,nats.subscribers[0].nkey=SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4", "nkey"},
+		{"an Ingress without TLS", "auth.mode=tokenreview,ingress.enabled=true,ingress.host=a.example.com", "/ingress/tlsSecret"},
+		{"an Ingress without a host", "auth.mode=tokenreview,ingress.enabled=true,ingress.tlsSecret=t", "/ingress/host"},
+		{"an Ingress through which all can act as any user", "ingress.enabled=true,ingress.host=a.example.com,ingress.tlsSecret=t", "server.flags.trusted-proxies is empty"},
+		{"a route without a Gateway", "auth.mode=tokenreview,httpRoute.enabled=true,httpRoute.host=a.example.com", "/httpRoute/parentRefs"},
 		{"a Kubernetes that is too old", "", "kubeVersion"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,102 +1,34 @@
 package natsconn_test
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/test/testkit/pki"
 )
 
-// An authority issues certificates for 127.0.0.1.
-type authority struct {
-	certificate *x509.Certificate
-	key         crypto.Signer
-}
-
-func newAuthority(t *testing.T) authority {
+// issue returns the settings of a client with a certificate of a in dir.
+func issue(t *testing.T, a pki.Authority, dir string) natsconn.Remote {
 	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	key := newKey(t)
-	return authority{sign(t, template, template, key.Public(), key), key}
-}
-
-func newKey(t *testing.T) crypto.Signer {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func sign(t *testing.T, template, parent *x509.Certificate, public crypto.PublicKey, by crypto.Signer) *x509.Certificate {
-	t.Helper()
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// issue writes a certificate and its key to dir, in the files that r names.
-func (a authority) issue(t *testing.T, r natsconn.Remote) {
-	t.Helper()
-	key := newKey(t)
-	c := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, a.certificate, key.Public(), a.key)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, block := range map[string]*pem.Block{
-		r.CA:   {Type: "CERTIFICATE", Bytes: a.certificate.Raw},
-		r.Cert: {Type: "CERTIFICATE", Bytes: c.Raw},
-		r.Key:  {Type: "PRIVATE KEY", Bytes: raw},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func in(dir string) natsconn.Remote {
-	return natsconn.Remote{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
+	f := a.Issue(t, dir)
+	return natsconn.Remote{CA: f.CA, Cert: f.Cert, Key: f.Key}
 }
 
 // serve starts a NATS server that requires a certificate of a from its clients.
-func (a authority) serve(t *testing.T, r *natstest.Remote) {
+func serve(t *testing.T, a pki.Authority, r *natstest.Remote) {
 	t.Helper()
-	files := in(t.TempDir())
-	a.issue(t, files)
+	files := a.Issue(t, t.TempDir())
 	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(a.certificate)
+	roots.AddCert(a.Certificate)
 	r.Options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots}
 	r.Options.TLSTimeout = natstest.Timeout.Seconds()
 	r.Up(t)
@@ -104,13 +36,11 @@ func (a authority) serve(t *testing.T, r *natstest.Remote) {
 
 func TestTLSAuthenticatesBothSides(t *testing.T) {
 	t.Parallel()
-	ours, others := newAuthority(t), newAuthority(t)
+	ours, others := pki.New(t), pki.New(t)
 	r := natstest.Serve(t)
 	r.Down()
-	ours.serve(t, r)
-	own, foreign := in(t.TempDir()), in(t.TempDir())
-	ours.issue(t, own)
-	others.issue(t, foreign)
+	serve(t, ours, r)
+	own, foreign := issue(t, ours, t.TempDir()), issue(t, others, t.TempDir())
 	for _, tt := range []struct {
 		name   string
 		remote natsconn.Remote
@@ -147,12 +77,12 @@ func TestTLSAuthenticatesBothSides(t *testing.T) {
 // A connection reads its files again when it reconnects, so that certificates can be replaced.
 func TestReplacedCertificatesAreReadAgain(t *testing.T) {
 	t.Parallel()
-	first, second := newAuthority(t), newAuthority(t)
+	first, second := pki.New(t), pki.New(t)
 	r := natstest.Serve(t)
 	r.Down()
-	first.serve(t, r)
-	remote := in(t.TempDir())
-	first.issue(t, remote)
+	serve(t, first, r)
+	dir := t.TempDir()
+	remote := issue(t, first, dir)
 	remote.URL = r.URL
 	nc, err := remote.Dial()
 	if err != nil {
@@ -160,7 +90,7 @@ func TestReplacedCertificatesAreReadAgain(t *testing.T) {
 	}
 	defer nc.Close()
 	r.Down()
-	second.issue(t, remote)
-	second.serve(t, r)
+	issue(t, second, dir)
+	serve(t, second, r)
 	natstest.Eventually(t, "a connection with the new certificates", func() bool { return nc.FlushTimeout(time.Second) == nil })
 }

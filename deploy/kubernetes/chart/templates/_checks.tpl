@@ -18,6 +18,9 @@
 {{- if and (eq $mode "oidc") (not (and (get $flags "oidc-issuer") (get $flags "oidc-client-id"))) -}}
 {{- fail "auth.mode oidc requires the issuer and the client: set server.flags.oidc-issuer and server.flags.oidc-client-id" -}}
 {{- end -}}
+{{- if and (eq $mode "header") (or .Values.ingress.enabled .Values.httpRoute.enabled) (not (get $flags "trusted-proxies")) -}}
+{{- fail "server.flags.trusted-proxies is empty: with auth.mode header, every client of the Ingress could act as any user; list the networks of the proxies that set X-User, or choose another auth.mode" -}}
+{{- end -}}
 {{- if and (eq .Values.log "embedded") (eq (include "k8s-cli.tasks" .) .Release.Namespace) -}}
 {{- fail (printf "tasks.namespace is the namespace of the release (%s): with log embedded, tasks there could mount the claim of the log; choose another tasks.namespace" .Release.Namespace) -}}
 {{- end -}}

@@ -4,6 +4,12 @@ server_name: $POD_NAME
 listen: 0.0.0.0:4222
 http: 0.0.0.0:8222
 max_payload: 1MB
+{{- if .Values.nats.tlsSecret }}
+
+tls {
+  {{- include "k8s-cli.nats.tls" . | nindent 2 }}
+}
+{{- end }}
 
 jetstream {
   store_dir: /data
@@ -19,6 +25,11 @@ cluster {
   listen: 0.0.0.0:6222
   authorization { user: route, password: $PASSWORD, timeout: 5 }
   routes: $ROUTES
+  {{- if .Values.nats.tlsSecret }}
+  tls {
+    {{- include "k8s-cli.nats.tls" . | nindent 4 }}
+  }
+  {{- end }}
 }
 
 system_account: SYS
@@ -45,4 +56,11 @@ accounts {
   {{- . | nindent 2 }}
   {{- end }}
 }
+{{- end -}}
+
+{{- define "k8s-cli.nats.tls" -}}
+cert_file: /etc/nats-tls/tls.crt
+key_file: /etc/nats-tls/tls.key
+ca_file: /etc/nats-tls/ca.crt
+timeout: 5
 {{- end -}}
