@@ -128,6 +128,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		{"a network that is none", "networkPolicy.tasks.exceptCIDRs[0]=ten", "/networkPolicy/tasks/exceptCIDRs/0"},
 		{"a number in words", "replicas=many", "/replicas"},
 		{"an even number of NATS nodes", "nats.replicas=2", "/nats/replicas"},
+		{"a flag that does not exist", "server.flags.max-nodez=5", "additional properties 'max-nodez' not allowed"},
 		{"a flag that the chart sets", "server.flags.namespace=x", "namespace"},
 		{"operators where everybody is", "metrics.port=8000", "/metrics/port"},
 		{"operators past the value for them", "server.flags.admin-listen=:9090", "admin-listen"},
