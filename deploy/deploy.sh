@@ -3,6 +3,7 @@
 # KUBECONFIG. `make deploy` and `make undeploy` call this script and set HELM to the path
 # of helm. AUTH= sets the authentication method (auth.mode of the chart). The default is
 # header on the local cluster; on any other cluster, AUTH= or VALUES= must set the method.
+# INSTANCE= selects the instance of the local cluster.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -116,7 +117,7 @@ reach() {
   local service url
   service=$("$kubectl" -n "$namespace" get service -l app.kubernetes.io/name=k8s-cli-server,app.kubernetes.io/instance="$release" -o name)
   say "In the cluster it is http://${service#service/}.$namespace.svc:8000; from here:"
-  if [ -n "$local_cluster" ]; then
+  if [ -n "$local_cluster" ] && grep -q '"instance": 0' "$dir/cluster.json"; then # only instance 0 has addresses of Services
     url=http://$("$kubectl" -n "$namespace" get "$service" -o jsonpath='{.spec.clusterIP}'):8000
     cat <<EOF
   export PATH=$PWD/bin:$dir/bin:\$PATH KUBECONFIG=$KUBECONFIG K8S_CLI_API_URL=$url
@@ -125,7 +126,7 @@ EOF
     return
   fi
   cat <<EOF
-  kubectl -n $namespace port-forward $service 8000
+  $kubectl -n $namespace port-forward $service 8000
   k8s-cli --api-url http://127.0.0.1:8000 jobs submit examples/hello.yaml
 EOF
 }

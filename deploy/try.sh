@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-listen=${K8S_CLI_LISTEN:-127.0.0.1:8000}
+listen=${K8S_CLI_LISTEN:-127.0.0.1:$((8000 + ${INSTANCE:-0}))}
 url=http://$listen
 dir=$PWD/.local
 cli=bin/k8s-cli
@@ -90,7 +90,7 @@ if [ -n "$own" ]; then # the first task ran without DNS and without addresses of
   tools=$dir/bin:
 fi
 
-say "The server runs at $url until you press Ctrl-C."
+say "The server runs at $url until you press Ctrl-C.${own_cluster:+ Ctrl-C also deletes the cluster, with its tasks, volumes and outputs.}"
 cat <<EOF
 In another terminal:
   export PATH=$PWD/bin:${tools:-}\$PATH

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"k8s-cli/deploy/local/build"
@@ -115,7 +116,11 @@ func parse(args []string) (string, command, error) {
 	flags.StringVar(&l.Dir, "dir", "../../.local", "keep the cluster in this `directory`")
 	flags.StringVar(&l.Cache, "cache", "", "keep built programs in this `directory` (default: k8s-cli in the user's cache)")
 	flags.StringVar(&nodes, "nodes", nodes, "kubelet: one real node, needs root; kwok: fake nodes; none: etcd and the API server alone (also NODES)")
-	flags.IntVar(&l.Instance, "instance", 0, "0 to 15: clusters side by side need different ones")
+	instance, err := instanceFromEnvironment()
+	if err != nil {
+		return "", command{}, err
+	}
+	flags.IntVar(&l.Instance, "instance", instance, "0 to 15: clusters on the same machine need different numbers (also INSTANCE; default: the number of the cluster in the directory, or 0)")
 	flags.IntVar(&l.KwokNodes, "kwok-nodes", 10, "how many fake nodes")
 	firstTask := flags.Bool("first-task", false, "up: return without DNS and the addresses of Services, which the first task can do without; a later up adds them")
 	if len(args) == 0 || !slices.Contains([]string{"up", "down", "status", "load", "kubectl"}, args[0]) {
@@ -137,15 +142,36 @@ func parse(args []string) (string, command, error) {
 	return args[0], c, err
 }
 
-func newCommand(l layout.Layout) (command, error) {
-	if err := l.Validate(); err != nil {
-		return command{}, err
+// existingInstance stands for the instance of the cluster in the directory, or 0.
+const existingInstance = -1
+
+func instanceFromEnvironment() (int, error) {
+	text := os.Getenv("INSTANCE")
+	if text == "" {
+		return existingInstance, nil
 	}
+	n, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("INSTANCE is %q, want a number from 0 to %d", text, layout.MaxInstance)
+	}
+	return int(n), nil
+}
+
+func newCommand(l layout.Layout) (command, error) {
 	source, err := os.Getwd()
 	if err != nil {
 		return command{}, err
 	}
 	if l.Dir, err = resolve(l.Dir); err != nil {
+		return command{}, err
+	}
+	if l.Instance == existingInstance {
+		l.Instance = 0
+		if old, err := stored(l.Settings()); err == nil {
+			l.Instance = old.Layout.Instance
+		}
+	}
+	if err := l.Validate(); err != nil {
 		return command{}, err
 	}
 	if l.Cache == "" {

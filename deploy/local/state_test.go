@@ -92,3 +92,53 @@ func TestParse(t *testing.T) {
 		t.Errorf("an unknown verb: %v", err)
 	}
 }
+
+// Without a number, a command uses the instance of the cluster in its directory.
+func TestInstanceOfTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	l := layout.Layout{Dir: dir, Nodes: layout.Kubelet, Instance: 3}
+	if err := (settings{Layout: l}).store(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		variable string
+		args     []string
+		want     int
+	}{
+		{"", []string{"up", "--dir", t.TempDir()}, 0},
+		{"", []string{"up", "--dir", dir}, 3},
+		{"4", []string{"up", "--dir", dir}, 4},
+		{"4", []string{"up", "--dir", dir, "--instance", "5"}, 5},
+	} {
+		t.Setenv("INSTANCE", tt.variable)
+		if _, c, err := parse(tt.args); err != nil || c.layout.Instance != tt.want {
+			t.Errorf("INSTANCE=%s %v: instance %d, %v, want %d", tt.variable, tt.args[2:], c.layout.Instance, err, tt.want)
+		}
+	}
+	for _, wrong := range []string{"one", "-1", "16"} {
+		t.Setenv("INSTANCE", wrong)
+		if _, _, err := parse([]string{"up"}); err == nil || !strings.Contains(err.Error(), "0 to 15") {
+			t.Errorf("INSTANCE=%s: %v", wrong, err)
+		}
+	}
+}
+
+func TestTakenPortsNameTheClusterAndTheCommand(t *testing.T) {
+	other := layout.Layout{Dir: t.TempDir(), Nodes: layout.Kubelet}
+	if err := (settings{Layout: other}).store(); err != nil {
+		t.Fatal(err)
+	}
+	running := [][]string{{"sh"}, {supervisor, "supervise", other.Settings()}}
+	own := layout.Layout{Dir: t.TempDir(), Nodes: layout.Kubelet}
+	want := "the cluster in " + other.Dir + " uses the ports of instance 0; choose another instance: add INSTANCE=1 to the command, as in make run INSTANCE=1"
+	if err := heldByAnother(own, running); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if err := heldByAnother(other, running); err != nil {
+		t.Errorf("the cluster itself: %v", err)
+	}
+	own.Instance = 2
+	if err := heldByAnother(own, running); err != nil {
+		t.Errorf("another instance: %v", err)
+	}
+}

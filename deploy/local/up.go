@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +121,7 @@ func (c command) launch(ctx context.Context) error {
 		return err
 	}
 	if err := host.PortsFree(ctx, c.layout); err != nil {
-		return err
+		return cmp.Or(heldByAnother(c.layout, host.Commands()), err)
 	}
 	if err := (settings{Layout: c.layout, Kit: kit}).store(); err != nil {
 		return err
@@ -133,6 +134,33 @@ func (c command) launch(ctx context.Context) error {
 	}
 	return spawn(c.layout)
 }
+
+// heldByAnother returns an error that names the cluster of another directory with the instance
+// of l, or nil if the command lines of this machine show no such cluster.
+func heldByAnother(l layout.Layout, commands [][]string) error {
+	taken := map[int]string{} // directories by instance
+	for _, args := range commands {
+		if len(args) != 3 || args[0] != supervisor || args[1] != "supervise" {
+			continue
+		}
+		if s, err := stored(args[2]); err == nil && s.Layout.Dir != l.Dir {
+			taken[s.Layout.Instance] = s.Layout.Dir
+		}
+	}
+	dir, held := taken[l.Instance]
+	if !held {
+		return nil
+	}
+	for free := range layout.MaxInstance + 1 {
+		if _, held := taken[free]; !held {
+			return fmt.Errorf("the cluster in %s uses the ports of instance %d; choose another instance: add INSTANCE=%d to the command, as in make run INSTANCE=%d", dir, l.Instance, free, free)
+		}
+	}
+	return fmt.Errorf("the cluster in %s uses the ports of instance %d, and no other instance is free; end a cluster with make cluster-down", dir, l.Instance)
+}
+
+// supervisor is the name of the process that stays behind.
+const supervisor = "k8s-cli-local"
 
 // spawn starts the supervisor and returns when it takes commands.
 func spawn(l layout.Layout) error {
@@ -154,7 +182,7 @@ func spawn(l layout.Layout) error {
 	}
 	defer r.Close()
 	cmd := exec.Command(exe, "supervise", l.Settings())
-	cmd.Args[0] = "k8s-cli-local"
+	cmd.Args[0] = supervisor
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{w}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +44,17 @@ func parent(path string) string {
 	}
 }
 
+// Commands returns the command lines of the processes of this machine that this user may see.
+func Commands() (all [][]string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil { // the process may have ended
+			all = append(all, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"))
+		}
+	}
+	return all
+}
+
 // dying is how long the programs of a killed supervisor may still hold their ports, because
 // the kernel does not kill them at the same moment.
 const dying = 2 * time.Second
@@ -71,7 +84,7 @@ func PortsFree(ctx context.Context, l layout.Layout) error {
 func portFree(l layout.Layout, p layout.Port) error {
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", l.Port(p)))
 	if err != nil {
-		return fmt.Errorf("port %d, for %s, is taken; end what listens there, or choose another --instance (0 to %d): %w",
+		return fmt.Errorf("port %d, for %s, is taken; end the program that listens there, or choose another instance (INSTANCE=1 to %d): %w",
 			l.Port(p), p, layout.MaxInstance, err)
 	}
 	return listener.Close()
