@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,8 @@ func (s *Stream) Bounds(ctx context.Context) (callback.Bounds, error) {
 		return callback.Bounds{}, fmt.Errorf("read the bounds of the stream of events: %w", err)
 	}
 	info := stream.CachedInfo()
-	return callback.Bounds{Stream: info.Created.UTC().Format(time.RFC3339Nano), First: info.State.FirstSeq, Last: info.State.LastSeq}, nil
+	id := cmp.Or(info.Config.Metadata[idKey], info.Created.UTC().Format(time.RFC3339Nano))
+	return callback.Bounds{Stream: id, First: info.State.FirstSeq, Last: info.State.LastSeq}, nil
 }
 
 // FollowTasks passes the position and the task of each stored event of a task from a position

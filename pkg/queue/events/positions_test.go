@@ -9,6 +9,8 @@ import (
 
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/internal/natstest"
+	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 )
@@ -70,5 +72,44 @@ func TestEventsByPosition(t *testing.T) {
 		if got, err := p.events.NextOfTasks(t.Context(), user, 6); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("after the last event: %+v, %v", got, err)
 		}
+	}
+}
+
+// A restored stream has its id, so that notifications continue. A new stream has another one.
+func TestIdentityOfTheStream(t *testing.T) {
+	t.Parallel()
+	p := newPod(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), queue.Config{})
+	id := func() string {
+		t.Helper()
+		if _, err := p.events.open(natstest.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.events.Bounds(natstest.Context(t))
+		if err != nil || b.Stream == "" {
+			t.Fatalf("bounds %+v, %v", b, err)
+		}
+		return b.Stream
+	}
+	first := id()
+	stream, err := p.events.js.Stream(natstest.Context(t), subject.EventStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := func() {
+		t.Helper()
+		if err := p.events.js.DeleteStream(natstest.Context(t), subject.EventStream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	if _, err := streams.Create(natstest.Context(t), p.events.js, stream.CachedInfo().Config); err != nil { // as a restore does
+		t.Fatal(err)
+	}
+	if got := id(); got != first {
+		t.Errorf("the restored stream is %s, want %s", got, first)
+	}
+	remove()
+	if got := id(); got == first {
+		t.Error("a new stream has the id of the deleted one")
 	}
 }

@@ -5,6 +5,7 @@ package events
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +27,9 @@ import (
 // may subscribe to, and JetStream republishes each stored event. A subscriber therefore
 // receives each event once and in order, and receives no event that JetStream rejected.
 const (
-	idHeader  = "Event-Id"  // event id, also in the body
-	logHeader = "Event-Log" // id of the log that the event follows from
+	idHeader  = "Event-Id"   // event id, also in the body
+	logHeader = "Event-Log"  // id of the log that the event follows from
+	idKey     = "k8s-cli-id" // metadata of the stream: a random id, which a restored stream retains
 
 	defaultRetention = 7 * 24 * time.Hour
 	diskShare        = 0.05 // of the disk budget of an embedded store; the oldest events are discarded above it
@@ -115,6 +117,7 @@ func (s *Stream) open(ctx context.Context) (jetstream.Stream, error) {
 		Replicas:         max(s.config.Replicas, 1),
 		MaxAge:           s.config.Retention,
 		MaxBytes:         -1,
+		Metadata:         map[string]string{idKey: rand.Text()},
 	}
 	if s.config.Embedded {
 		// The leader publishes events again that a crash took away. Events therefore need no
@@ -144,6 +147,7 @@ func (s *Stream) open(ctx context.Context) (jetstream.Stream, error) {
 		return stream, nil
 	}
 	want.PersistMode = has.PersistMode               // cannot be changed
+	want.Metadata = has.Metadata                     // identifies the stream
 	want.MaxBytes = max(want.MaxBytes, has.MaxBytes) // never below the present limit, up to which the stream may already have grown
 	if stream, err = s.js.UpdateStream(ctx, want); err != nil {
 		return nil, fmt.Errorf("open the event stream: %w", err)
