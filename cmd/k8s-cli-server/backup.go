@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +21,7 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "backup DIRECTORY",
 		Short:   "Back up the log and all other streams of an external NATS",
-		Long:    "Back up the log and all other streams of an external NATS to a new directory. The servers may run meanwhile.",
+		Long:    "Back up the log and all other streams of an external NATS to a new directory.\nThe servers may run meanwhile.",
 		Example: "  k8s-cli-server backup --nats-url nats://server:PASSWORD@127.0.0.1:4222 backup-monday",
 		Args:    oneDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,7 +31,7 @@ func backupCommand() *cobra.Command {
 			}
 			defer nc.Close()
 			if err := backup.Write(cmd.Context(), nc, args[0], reportTo(cmd.OutOrStdout())); err != nil {
-				return fmt.Errorf("back up to %s: %w", args[0], err)
+				return notDone(cmd.Context(), fmt.Errorf("back up to %s: %w", args[0], err))
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "The backup is complete. The key of the secrets of tasks is not in the backup, but in a Kubernetes Secret.")
 			return nil
@@ -54,7 +57,7 @@ func restoreCommand() *cobra.Command {
 			}
 			defer nc.Close()
 			if err := backup.Restore(cmd.Context(), nc, args[0], o, reportTo(cmd.OutOrStdout())); err != nil {
-				return fmt.Errorf("restore from %s: %w", args[0], err)
+				return notDone(cmd.Context(), fmt.Errorf("restore from %s: %w", args[0], err))
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "The restore is complete. Start the servers.")
 			return nil
@@ -97,6 +100,15 @@ func (c *connection) dial() (*natsconn.Conn, error) {
 		return nil, err
 	}
 	return c.remote.DialOnce()
+}
+
+// notDone returns err, or an error for an interruption. An interrupted server exits with 0, but an
+// interrupted backup does not.
+func notDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+	}
+	return err
 }
 
 // reportTo prints one line for each stream.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -69,5 +70,16 @@ func TestMisusedBackups(t *testing.T) {
 		if err == nil || errors.Is(err, errUsage) != (want != "") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", args, err, want)
 		}
+	}
+}
+
+// A script must not take an interrupted backup for a complete one.
+func TestInterruptedBackupFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd := command(&config{})
+	cmd.SetArgs([]string{"backup", filepath.Join(t.TempDir(), "backup"), "--nats-url", testkit.RunNATS(t, t.TempDir(), 0).ClientURL()})
+	if err := cmd.ExecuteContext(ctx); exitCode(err) != 1 || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("error %v, exit code %d", err, exitCode(err))
 	}
 }
