@@ -32,7 +32,7 @@ func TestChartKnowsTheFlags(t *testing.T) {
 	}
 	want := map[string]any{}
 	command(&config{}).Flags().VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(ofChart, f.Name) && f.Name != "version" {
+		if !slices.Contains(ofChart, f.Name) && f.Name != "version" && f.Name != "help" {
 			want[f.Name] = map[string]any{"$ref": "#/$defs/flag"}
 		}
 	})

@@ -68,6 +68,9 @@ func (c *identityConfig) define(f *pflag.FlagSet) {
 	f.StringVar(&c.groupClaim, "oidc-groups-claim", "groups", "claim of the ID token that contains the groups of the user")
 	f.StringVar(&c.issuerCA, "oidc-ca-file", "", "file with the CA certificates of the issuer (default: those of the system)")
 	f.BoolVar(&c.verified, "oidc-require-verified-email", false, "if the user name is the claim email, also reject tokens without the claim email_verified")
+}
+
+func (c *identityConfig) defineTLS(f *pflag.FlagSet) {
 	f.StringVar(&c.tlsCert, "tls-cert", "", "file with the certificate chain for HTTPS; the server reloads a changed file")
 	f.StringVar(&c.tlsKey, "tls-key", "", "file with the private key of --tls-cert")
 }
