@@ -23,9 +23,14 @@ HELM_VERSION := v3.22.0
 HELM         := $(CACHE)/helm-$(HELM_VERSION)/helm
 
 help: ## list the targets
-	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{ \
+	  line = sprintf("%-15s", $$1); n = split($$2, word, " "); \
+	  for (i = 1; i <= n; i++) { \
+	    if (length(line " " word[i]) > 100) { print line; line = sprintf("%15s", "") } \
+	    line = line " " word[i] } \
+	  print line }'
 
-run: build ## start a cluster and the server, submit the first task and print its log
+run: build ## start a cluster and the server, submit the first task and print its log; INSTANCE=1 next to another checkout
 	@deploy/try.sh
 
 # deploy/local/build has the same flags, so that the server and the programs of the local
@@ -84,7 +89,7 @@ test-changed: ## run the suites that read a file that differs from BASE=main
 test-%: ## run one suite: unit, features, docs, clients, durability, faults, crash, attack, ui, openapi, deploy; RUN=regexp
 	@$(SUITES) $*
 
-deploy: $(HELM) ## install three API pods and three NATS nodes on the local cluster; KUBECONFIG=, IMAGE= and AUTH= for another cluster
+deploy: $(HELM) ## install three API pods and three NATS nodes on the local cluster; KUBECONFIG=, IMAGE= and AUTH= for another cluster, INSTANCE=1 next to another checkout
 	@HELM=$(HELM) IMAGE=$(if $(filter command line environment,$(origin IMAGE)),$(IMAGE)) deploy/deploy.sh deploy
 
 undeploy: $(HELM) ## uninstall the server and NATS; PURGE=1 also deletes the log, tasks and volumes
@@ -191,7 +196,7 @@ typescript: ## write and check the types of the TypeScript client, and test the 
 wheel: ## write the wheel of the Python client to dist/, with Python only; VERSION=1.2.3
 	@python3 clients/python/wheel.py --out dist $(if $(VERSION),--version $(VERSION))
 
-cluster: ## start a real Kubernetes on this machine, with kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, NODES=none for no nodes
+cluster: ## start a real Kubernetes on this machine, with kubeconfig in .local/kubeconfig; NODES=kwok for fake nodes, NODES=none for no nodes; INSTANCE=
 	@$(LOCAL) up --dir $(STATE) --nodes $(NODES)
 
 cluster-down: ## stop the local cluster and delete its state
