@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +29,39 @@ func TestIngressServesTheAPIWithTLS(t *testing.T) {
 	paths := got.Spec.Rules[0].HTTP.Paths
 	if len(paths) != 1 || paths[0].Path != "/" || paths[0].Backend.Service.Name != "k8s-cli" || paths[0].Backend.Service.Port.Name != "http" {
 		t.Errorf("paths %+v", paths)
+	}
+}
+
+// The example of TLS in the documentation is a file of values.
+func TestExampleOfTLSIsRendered(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## TLS\n")
+	_, block, _ := strings.Cut(section, "```yaml\n")
+	block, _, found := strings.Cut(block, "```\n")
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(values, []byte(block), 0o600); err != nil || !found {
+		t.Fatal(err)
+	}
+	out, err := helm(t, "template", "k8s-cli", chartDir, "--kube-version", oldest, "--values", values)
+	if err != nil || !strings.Contains(out, "kind: Ingress") {
+		t.Errorf("%v\n%.500s", err, out)
+	}
+}
+
+// The probes of the pods use HTTPS if the server does.
+func TestProbesUseTheSchemeOfTheServer(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]any{"server.flags.tls-cert=/c,server.flags.tls-key=/k": "HTTPS", "replicas=3": nil} {
+		container := at(t, find(t, rendered(t, render(t, "release", "--set", values)), "Deployment", "k8s-cli"), "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
+		for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
+			if got := container[probe].(map[string]any)["httpGet"].(map[string]any)["scheme"]; got != want {
+				t.Errorf("%s: scheme of %s is %v, want %v", values, probe, got, want)
+			}
+		}
 	}
 }
 

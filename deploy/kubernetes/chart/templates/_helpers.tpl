@@ -60,6 +60,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 prometheus.io/scrape: "true"
 prometheus.io/port: {{ int .Values.metrics.port | default 8000 | quote }}
 prometheus.io/path: /metrics
+{{- if and (hasKey .Values.server.flags "tls-cert") (not (int .Values.metrics.port)) }}
+prometheus.io/scheme: https
+{{- end }}
 {{- end -}}
 {{- end -}}
 
