@@ -92,11 +92,12 @@ var exceptions = map[string]exception{
 	"go mod tidy": {elsewhere: reasonModule},
 
 	// docs/operations.md
-	"kubectl -n k8s-cli port-forward k8s-cli-nats-0 4222 &":                                                                            {elsewhere: reasonChart},
-	"export NATS_URL=nats://server:$(kubectl -n k8s-cli get secret k8s-cli-nats -o jsonpath='{.data.password}' | base64 -d)@127.0.0.1": {elsewhere: reasonChart},
-	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 0":                                                                         {elsewhere: reasonChart},
-	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 1":                                                                         {elsewhere: reasonChart},
-	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 3":                                                                         {elsewhere: reasonChart},
+	"kubectl -n k8s-cli port-forward k8s-cli-nats-0 4222 &": {elsewhere: reasonChart},
+	"export K8S_CLI_NATS_URL=nats://server:$(kubectl -n k8s-cli get secret k8s-cli-nats -o jsonpath='{.data.password}' | base64 -d)@127.0.0.1": {elsewhere: reasonChart},
+	"kubectl -n k8s-cli get secret k8s-cli-key -o yaml > key.yaml":                                                                             {elsewhere: reasonChart},
+	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 0":                                                                                 {elsewhere: reasonChart},
+	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 1":                                                                                 {elsewhere: reasonChart},
+	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 3":                                                                                 {elsewhere: reasonChart},
 
 	// docs/performance.md
 	"make bench":   {elsewhere: reasonTest},
@@ -329,9 +330,9 @@ func backupScene(t *testing.T) scene {
 	}
 	u.cli(t, "jobs", "stop", "--all").ok(t)
 	before := u.tasks(t)
-	s.env = []string{"NATS_URL=" + nats}
+	s.env = []string{"K8S_CLI_NATS_URL=" + nats}
 	s.before = map[string]func(*testing.T){
-		"for s in OBJ_SNAPSHOTS LOG OBJ_SUBMISSIONS EVENTS OBJ_LOGS OBJ_UPLOADS OBJ_OUTPUTS; do nats stream rm -f $s; nats stream restore backup/$s; done": func(t *testing.T) {
+		"k8s-cli-server restore --replace backup": func(t *testing.T) {
 			u.submit(t, idle) // after the backup
 			u.process.terminate(t)
 		},

@@ -2,8 +2,12 @@ package testkit
 
 import (
 	"flag"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +86,58 @@ func RunNATS(t testing.TB, dir string, port int) *natsserver.Server {
 		t.Fatal("NATS is not ready")
 	}
 	return n
+}
+
+// RunNATSCluster runs three NATS servers in this process, which form a cluster. lose stops the
+// servers; their data is lost. The servers stop at the end of the test, too.
+func RunNATSCluster(t testing.TB) (urls string, lose func()) {
+	t.Helper()
+	var routes, clients []string
+	for range 3 {
+		routes, clients = append(routes, "nats://"+ClosedPort(t)), append(clients, ClosedPort(t))
+	}
+	var nodes []*natsserver.Server
+	for i, address := range clients {
+		o := &natsserver.Options{ServerName: fmt.Sprintf("n%d", i), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, Cluster: natsserver.ClusterOpts{Name: "test"}}
+		o.Routes = natsserver.RoutesFromStr(strings.Join(routes, ","))
+		o.Host, o.Port = split(t, address)
+		o.Cluster.Host, o.Cluster.Port = split(t, strings.TrimPrefix(routes[i], "nats://"))
+		n, err := natsserver.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Start()
+		nodes, urls = append(nodes, n), urls+",nats://"+address
+	}
+	lose = func() {
+		for _, n := range nodes {
+			n.Shutdown()
+			n.WaitForShutdown()
+		}
+	}
+	t.Cleanup(lose)
+	Eventually(t, time.Minute, "a NATS cluster of three nodes", func() (string, bool) {
+		for _, n := range nodes {
+			if n.JetStreamIsLeader() {
+				peers := len(n.JetStreamClusterPeers())
+				return fmt.Sprintf("%d nodes", peers), peers == len(nodes)
+			}
+		}
+		return "no leader", false
+	})
+	return urls[1:], lose
+}
+
+func split(t testing.TB, address string) (host string, port int) {
+	t.Helper()
+	host, text, err := net.SplitHostPort(address)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, port
 }
 
 // JetStream returns a JetStream client, which is closed at the end of the test.
