@@ -57,6 +57,21 @@ func (c *Client) Forward(ctx context.Context, id string, node int, port uint16, 
 	return err
 }
 
+// CheckForward returns the error with which the server would reject each connection to a port of a
+// task: the server has no such task, or allows no sessions.
+func (c *Client) CheckForward(ctx context.Context, id string, node int, port uint16) error {
+	path, err := path(task.KindTask, id, "port-forward")
+	if err != nil {
+		return err
+	}
+	q := url.Values{"node": {strconv.Itoa(node)}, "port": {strconv.Itoa(int(port))}}
+	err = c.do(ctx, request{method: http.MethodGet, path: path, query: q}, nil)
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == http.StatusUpgradeRequired { // the server would accept a WebSocket
+		return nil
+	}
+	return err
+}
+
 // session opens a session and copies its streams until its end.
 func (c *Client) session(ctx context.Context, id, verb string, q url.Values, o ExecOptions) (channel.End, error) {
 	path, err := path(task.KindTask, id, verb)

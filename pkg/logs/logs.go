@@ -57,7 +57,7 @@ func (t *Tailer) Check(id string, o task.LogOptions) error {
 		return task.ErrNoTask(id)
 	}
 	if nodes := v.NumNodes(); o.Node != nil && *o.Node >= nodes {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; the task has %d nodes, numbered from 0", *o.Node, nodes))
+		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; %s", *o.Node, task.RanksText(nodes)))
 	}
 	return checkAttempt(v, o)
 }

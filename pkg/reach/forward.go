@@ -40,7 +40,11 @@ func (p *Pods) Forward(ctx context.Context, t channel.Target, port uint16, s cha
 		return context.Cause(ctx)
 	}
 	message, _ := io.ReadAll(io.LimitReader(failure, maxMessage))
-	if text := strings.TrimSpace(string(message)); text != "" {
+	text := strings.TrimSpace(string(message))
+	switch {
+	case strings.Contains(text, "connection refused"):
+		return fmt.Errorf("nothing listens on port %d in node %d", port, t.Node)
+	case text != "":
 		return fmt.Errorf("connect to port %d: %s", port, text)
 	}
 	return err

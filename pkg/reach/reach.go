@@ -56,7 +56,7 @@ func (p *Pods) Find(id string, node int) (channel.Target, error) {
 	case v.Record == nil:
 		return channel.Target{}, task.ErrNoTask(id)
 	case node >= v.NumNodes():
-		return channel.Target{}, task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; the task has %d nodes, numbered from 0", node, v.NumNodes()))
+		return channel.Target{}, task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; %s", node, task.RanksText(v.NumNodes())))
 	case v.Phase.Over():
 		return channel.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("task %s is over (%s); sessions need a running task", id, v.Phase))
 	}
@@ -97,7 +97,7 @@ func (p *Pods) Ended(ctx context.Context, t channel.Target) {
 // returns the exit code of the command.
 func (p *Pods) Exec(ctx context.Context, t channel.Target, c channel.Command, s channel.Streams) (exitCode int, err error) {
 	address := p.address(t, "exec", &corev1.PodExecOptions{
-		Container: container, Command: c.Args, TTY: c.TTY, Stdin: s.Stdin != nil, Stdout: true, Stderr: !c.TTY,
+		Container: container, Command: prepared(c.Args), TTY: c.TTY, Stdin: s.Stdin != nil, Stdout: true, Stderr: !c.TTY,
 	})
 	executor, err := p.executor(address)
 	if err != nil {

@@ -65,8 +65,29 @@ func Variables() []string {
 	}
 }
 
-// ScriptDir is where the scripts of a task are mounted in its containers.
-const ScriptDir = "/k8s-cli"
+// What the entrypoint of a container uses and makes. A session in the container uses the same.
+const (
+	// ScriptDir is where the scripts of a task are mounted in its containers.
+	ScriptDir = "/k8s-cli"
+
+	// NodeIPs is the file in ScriptDir with the addresses of several nodes, by rank.
+	NodeIPs = "node-ips"
+
+	// VariablesEnv has the names of the variables that the task sets, separated by spaces.
+	VariablesEnv = "K8S_CLI_VARIABLES"
+
+	// OtherHomes are the directories, separated by spaces, of which the first one becomes the home
+	// directory of a user who cannot write to that of the image.
+	OtherHomes = FilesDir + "/home /tmp/k8s-cli-home /dev/shm/k8s-cli-home"
+)
+
+// RanksText says which ranks the nodes of a task have.
+func RanksText(nodes int) string {
+	if nodes < 2 {
+		return "the task has only node 0"
+	}
+	return fmt.Sprintf("the task has the nodes 0 to %d", nodes-1)
+}
 
 const idLength = 8
 

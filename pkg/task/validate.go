@@ -69,7 +69,7 @@ func (t Spec) checkName() error {
 
 func (t Spec) checkNodes() error {
 	if t.NumNodes < 0 || t.NumNodes > MaxNodes {
-		return fmt.Errorf("num_nodes: %d is not between 1 and %d", t.NumNodes, MaxNodes)
+		return fmt.Errorf("num_nodes: %d is not a whole number from 1 to %d", t.NumNodes, MaxNodes)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ const ReservedVariables = "k8s_cli_"
 
 // CheckVariable returns an error if name is not a valid name of an environment variable of a task.
 func CheckVariable(name string) error {
-	if strings.HasPrefix(name, ReservedVariables) || strings.HasPrefix(name, "K8S_CLI_OUTPUTS") || name == "K8S_CLI_VARIABLES" {
+	if strings.HasPrefix(name, ReservedVariables) || strings.HasPrefix(name, "K8S_CLI_OUTPUTS") || name == VariablesEnv {
 		return fmt.Errorf("variable %s is reserved for k8s-cli; choose another name", Quote(name))
 	}
 	if !isVariable(name) {

@@ -40,8 +40,11 @@ func TestSessionsInTasks(t *testing.T) {
 	if got := echo.end(t).ok(t); got != "hi\n" {
 		t.Errorf("cat printed %q", got)
 	}
-	ann.cli(t, "jobs", "exec", id, "--no-stdin", "--", "no-such-program").fails(t, 255)
+	ann.cli(t, "jobs", "exec", id, "--no-stdin", "--", "no-such-program").fails(t, 127)
 
+	if got := ann.cli(t, "jobs", "exec", id, "--no-stdin", "--", "sh", "-c", `pwd; echo "$NODE_RANK ${SKYPILOT_NODE_IPS:+known}"`).ok(t); !strings.HasSuffix(got, "/sky_workdir\n0 known\n") {
+		t.Errorf("a command has the directory and the variables %q", got)
+	}
 	copiesFiles(t, ann, id)
 	forwardsPorts(t, ann, id)
 	usesTerminal(t, ann, id)
@@ -105,7 +108,7 @@ func copiesFiles(t *testing.T, u *user, id string) {
 	if got, err := os.ReadFile(filepath.Join(u.home, "copy", "sub", "file")); err != nil || string(got) != "text" {
 		t.Errorf("the directory: %q, %v", got, err)
 	}
-	if said := u.cli(t, "jobs", "cp", id+":/tmp/nothing", ".").fails(t, 1); !strings.Contains(said, "tar in task "+id) {
+	if said := u.cli(t, "jobs", "cp", id+":/tmp/nothing", ".").fails(t, 1); !strings.Contains(said, "/tmp/nothing does not exist in node 0 of task "+id) {
 		t.Errorf("a file that does not exist: %s", said)
 	}
 }

@@ -55,8 +55,7 @@ func entrypoint(r *task.Record, args []string) string {
 	return s + finish
 }
 
-// variablesEnv has the names of the variables that the task sets, separated by spaces.
-const variablesEnv = "K8S_CLI_VARIABLES"
+const variablesEnv = task.VariablesEnv
 
 const variables = `k8s_cli_variables=${` + variablesEnv + `:-}
 unset ` + variablesEnv + `
@@ -80,7 +79,7 @@ k8s_cli_live() {
 }
 case " $k8s_cli_variables " in *" HOME "*) ;; *)
   if ! k8s_cli_live "${HOME:-}"; then
-    for k8s_cli_home in ` + task.FilesDir + `/home /tmp/k8s-cli-home ` + sharedDir + `/k8s-cli-home; do
+    for k8s_cli_home in ` + task.OtherHomes + `; do
       if ! k8s_cli_live "$k8s_cli_home"; then continue; fi
       if [ -r "${HOME:-}/.bashrc" ]; then printf '. "%s"\n' "$HOME/.bashrc" >"$k8s_cli_home/.bashrc"; fi
       export HOME="$k8s_cli_home"

@@ -4,7 +4,7 @@ import "k8s-cli/pkg/task"
 
 // Constants of the script peers.
 const (
-	peersFile    = "node-ips" // beside the scripts: the addresses of all nodes, by rank
+	peersFile    = task.NodeIPs
 	hostsFile    = "/etc/hosts"
 	peersTimeout = "3600" // seconds that a node waits until all nodes have an address
 	nameTimeout  = "35"   // seconds that a node waits until the cluster's DNS resolves its own name; a negative answer may be cached for 30
