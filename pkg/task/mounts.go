@@ -57,7 +57,7 @@ func (m mountPaths) add(dir string) error {
 	clean := path.Clean(dir)
 	switch {
 	case !strings.HasPrefix(dir, "/"):
-		return fmt.Errorf("volumes: mount path %s is not absolute", Quote(dir))
+		return fmt.Errorf("volumes: mount path %s is not absolute; begin it with /", Quote(dir))
 	case clean == "/" || strings.Contains(dir, ":") || len(dir) > maxName:
 		return fmt.Errorf("volumes: %s is not a valid mount path", Quote(dir))
 	case isReserved(clean):

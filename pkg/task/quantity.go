@@ -15,6 +15,7 @@ import (
 var (
 	cpuForm    = regexp.MustCompile(`^([0-9]{0,9})(\.[0-9]{1,3})?(m?)\+?$`)
 	memoryForm = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([A-Za-z]*)\+?$`)
+	hugeForm   = regexp.MustCompile(`^[0-9]{10,}(\.[0-9]*)?\+?$`) // more than any limit of a number
 	countForm  = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
 	// a label value, also after the prefixes of vendors
 	modelForm = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$`)
@@ -44,6 +45,9 @@ func (r Resources) CPU() (string, error) {
 	if plain(r.CPUs) {
 		return r.CPUs, nil
 	}
+	if hugeForm.MatchString(r.CPUs) {
+		return "", fmt.Errorf("%s is more than 999,999,999 cores, the limit", Quote(r.CPUs))
+	}
 	m := cpuForm.FindStringSubmatch(r.CPUs)
 	if m == nil || isZero(m[1]+m[2]) || m[3] != "" && m[2] != "" {
 		return "", fmt.Errorf("%s is not a positive number of cores, for example 4, 0.5, 4+ or 500m", Quote(r.CPUs))
@@ -65,6 +69,7 @@ func (r Resources) RAM() (string, error) {
 		return r.Memory + "Gi", nil
 	}
 	m := memoryForm.FindStringSubmatch(r.Memory)
+	huge := hugeForm.MatchString(r.Memory)
 	if m != nil && !isZero(m[1]) {
 		suffix, ok := memoryUnits[m[2]]
 		if !ok && len(m[2]) == 2 {
@@ -73,6 +78,10 @@ func (r Resources) RAM() (string, error) {
 		if ok && amount(m[1], suffix) >= 1 && amount(m[1], suffix) < math.MaxInt64 {
 			return m[1] + suffix, nil
 		}
+		huge = ok && amount(m[1], suffix) >= math.MaxInt64
+	}
+	if huge {
+		return "", fmt.Errorf("%s is more than 8 EiB, the limit", Quote(r.Memory))
 	}
 	return "", fmt.Errorf("%s is not a positive amount of memory, for example 16 (GiB), 16+, 4Gi, 512Mi or 64GB", Quote(r.Memory))
 }
@@ -94,6 +103,8 @@ func (r Resources) GPUs() (model string, count int, err error) {
 	switch {
 	case memorySizeForm.MatchString(r.Accelerators):
 		return "", 0, fmt.Errorf("%s requests GPUs by their memory, which is not supported; name the model, for example H100:8", Quote(r.Accelerators))
+	case countForm.MatchString(number) && n == 0:
+		return "", 0, fmt.Errorf("%s requests 0 GPUs; remove accelerators", Quote(r.Accelerators))
 	case model != "" && !modelForm.MatchString(model), both && model == "", !countForm.MatchString(number), n <= 0:
 		return "", 0, fmt.Errorf("%s is not NAME, NAME:COUNT or COUNT", Quote(r.Accelerators))
 	case n > maxGPUs:

@@ -67,7 +67,7 @@ func TestInvalidTasksNameTheField(t *testing.T) {
 		{"an env name that starts with a digit", env("1A", "x"), `envs: "1A" is`},
 		{"no env name", env("", "x"), `envs: "" is`},
 		{"a NUL in an env", env("A", "\x00"), "envs.A: contains a NUL"},
-		{"a relative mount path", volumes("data", "v"), `volumes: mount path "data" is not absolute`},
+		{"a relative mount path", volumes("data", "v"), `volumes: mount path "data" is not absolute; begin it with /`},
 		{"the root", volumes("/", "v"), `volumes: "/" is not a valid mount path`},
 		{"the root in disguise", volumes("/a/..", "v"), `volumes: "/a/.." is not a valid mount path`},
 		{"a colon in a path", volumes("/a:b", "v"), `volumes: "/a:b" is not a valid mount path`},

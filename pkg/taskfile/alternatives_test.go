@@ -92,9 +92,9 @@ func TestVariablesInPaths(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"workdir: /$C":               `workdir: becomes "/$A", which again contains a variable; give variables plain values (line 3)`,
-		"volumes: {/$A: x, /one: y}": `volumes: "/one" is a duplicate key after its variables are replaced (line 3)`,
-		"volumes: {/x: $NOT}":        `volumes./x: "$NOT" is not a valid name of a volume or claim (line 3)`,
+		"workdir: /$C":               `line 3, workdir: becomes "/$A", which again contains a variable; give variables plain values`,
+		"volumes: {/$A: x, /one: y}": `line 3, volumes: "/one" is a duplicate key after its variables are replaced`,
+		"volumes: {/x: $NOT}":        `line 3, volumes./x: "$NOT" is not a valid name of a volume or claim`,
 	} {
 		if _, _, err := Parse([]byte(envs + text)); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)

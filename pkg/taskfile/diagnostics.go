@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"k8s-cli/pkg/taskfile/documents"
 )
 
 // A Severity says how the server treats one field of a task file.
@@ -24,12 +26,23 @@ type Finding struct {
 	Text     string   `json:"text"` // effect of the field, or the reason
 }
 
+// String returns the finding as one line, in the form of errors: "line N, FIELD: text".
+func (f Finding) String() string {
+	return (&fieldError{path: f.Field, text: f.Text, line: f.Line}).Error()
+}
+
 // Check parses a task file like ParseWith. Check returns a finding for each field, in the
 // order of the file, and all errors.
 func Check(data []byte, o Overrides) []Finding {
 	q := &diagnostics{}
 	if _, _, err := parseTask(data, fromYAML, o, q); err != nil && !errors.Is(err, errEnough) {
-		q.correct(findingOf(err))
+		all, several := errors.AsType[duplicates](err)
+		if !several {
+			all = duplicates{err}
+		}
+		for _, err := range all {
+			q.correct(findingOf(err))
+		}
 	}
 	return q.findings
 }
@@ -84,6 +97,24 @@ func (q *diagnostics) correct(f Finding) {
 	q.findings = append(q.findings[:first+1], slices.DeleteFunc(q.findings[first+1:], isOf)...)
 }
 
+// correctWarning replaces the first finding of a field by a warning, or adds the warning.
+func (q *diagnostics) correctWarning(f Finding) {
+	i := slices.IndexFunc(q.findings, func(other Finding) bool { return other.Field == f.Field })
+	switch {
+	case i < 0:
+		q.add(f)
+	case q.findings[i].Severity == Honoured:
+		q.findings[i] = f
+	}
+}
+
+// Lines returns the lines of the fields of a task file, by path. The file must be valid.
+func Lines(data []byte) map[string]int {
+	w := decoder{what: "a task", tables: taskTables, diagnostics: &diagnostics{}}
+	_, _ = taskPools.fill(func(s schema) error { return w.read(data, fromYAML, s) })
+	return w.lines
+}
+
 // count returns the number of errors.
 func (q *diagnostics) count() int {
 	if q == nil {
@@ -111,11 +142,11 @@ type fieldError struct {
 }
 
 func (p *fieldError) Error() string {
-	text := p.text + inLine(p.line)
-	if p.path == "" {
-		return text
+	text := p.text
+	if p.path != "" {
+		text = p.path + ": " + text
 	}
-	return p.path + ": " + text
+	return documents.InLine(p.line, p.path != "", text)
 }
 
 func (p *fieldError) Unwrap() error { return p.kind }

@@ -70,10 +70,3 @@ func (t *fieldPath) rejected(reason problem.Reason, format string, args ...any) 
 func (t *fieldPath) tooLarge(format string, args ...any) error {
 	return &fieldError{task.ErrTooLarge, t.path(), fmt.Sprintf(format, args...), t.line()}
 }
-
-func inLine(line int) string {
-	if line == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (line %d)", line)
-}

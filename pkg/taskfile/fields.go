@@ -29,12 +29,12 @@ func taskTables() []table {
 func taskFields(t *task.Spec) schema {
 	return schema{
 		"name":              honoured(text(&t.Name), "the prefix of the Job names, and a label; the server converts the name to a valid Kubernetes name", "letters and digits, joined by `.` `_` `-`"),
-		"num_nodes":         honoured(integer(&t.NumNodes, 1, 1_000_000), "the number of Jobs, which start together; when one Job fails, the server ends the others", "a whole number"),
+		"num_nodes":         honoured(integer(&t.NumNodes, 1, task.MaxNodes), "the number of Jobs, which start together; when one Job fails, the server ends the others", "a whole number"),
 		"workdir":           honoured(workdir(&t.Workdir, &t.Git), "a directory that the CLI uploads to `~/sky_workdir`, where both scripts start; if your machine does not have the directory, a directory of the image", "`directory`, `{url, ref}` of a git repository"),
 		"resources":         group(resources(&t.Resources)),
 		"envs":              honoured(envs(&t.Envs), "environment variables, byte for byte", "a mapping of names to any scalars; null requires `--env NAME=VALUE`"),
 		"secrets":           honoured(secrets(&t.Secrets), "environment variables that the server stores encrypted and that the pods read from a Kubernetes Secret; a secret overrides an env of the same name", "a mapping of names to any scalars; null requires `--secret NAME=VALUE`"),
-		"volumes":           honoured(volumes(t), "mounts of your volume of this name, or else of the claim of this name; with a size, a mount of a new empty volume for each node, which is deleted with the node", "`path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`"),
+		"volumes":           honoured(volumes(t), "mounts: of your volume of this name, or, if you have none, of the Kubernetes claim of this name; an entry with a size mounts a new empty volume in each node, which is deleted with the node", "`path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`"),
 		"file_mounts":       honoured(fileMounts(&t.FileMounts), "files and directories that the CLI uploads to these paths", "`path: file or directory`; a bucket is an error"),
 		"git":               honoured(git(&t.Git), "the same as the url and ref of workdir", "`{url, ref}`; usually written by programs"),
 		"uploads":           honoured(textsOf(&t.Uploads), "archives that you have already uploaded; the containers unpack each archive at its path", "`path: SHA-256`; usually written by programs"),

@@ -158,7 +158,7 @@ var forms = []form{
 	{"resources.labels.app.kubernetes.io/name", "resources: {labels: {app.kubernetes.io/name: k8s-cli-server}}", Refused},
 	{"volumes./a.labels", "volumes: {/a: {size: 1Gi, labels: {app.kubernetes.io/part-of: k8s-cli}}}", Refused},
 	{"config.kubernetes.custom_metadata.annotations", "config: {kubernetes: {custom_metadata: {annotations: {io.kubernetes.cri-o.Devices: b}}}}", Honoured},
-	{"resources.use_spot", "resources: {use_spot: true}", Honoured},
+	{"resources.use_spot", "resources: {use_spot: true, job_recovery: FAILOVER}", Honoured},
 	{"resources.use_spot", "resources: {use_spot: false}", Honoured},
 	{"resources.instance_type", "resources: {instance_type: m5.large}", Warning},
 	{"resources.disk_size", "resources: {disk_size: 256}", Warning},

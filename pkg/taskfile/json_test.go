@@ -55,7 +55,7 @@ func TestParseJSONRefuses(t *testing.T) {
 	}{
 		{"nothing", "", broken, "the body is empty"},
 		{"blanks", " \n", broken, "the body is empty"},
-		{"not UTF-8", "{\"run\":\"\xff\"}", broken, "the text is not valid UTF-8"},
+		{"not UTF-8", "{\"run\":\"\xff\"}", broken, "line 1: the text is not valid UTF-8; store the file as UTF-8, if it is a task file"},
 		{"half a character", `{"run":"\ud83d"}`, broken, `the body is not valid JSON: invalid surrogate pair`},
 		{"a list", `[1]`, invalid, "a task must be a mapping of fields, not a list"},
 		{"null", `null`, invalid, "a task must be a mapping of fields, not null"},

@@ -59,6 +59,11 @@ func (n *node) size() int {
 	return total
 }
 
+// member returns the member of n with this key, which n has.
+func (n *node) member(key string) member {
+	return n.members[slices.IndexFunc(n.members, func(m member) bool { return m.key == key })]
+}
+
 // has reports whether n has a member with this key whose value is set.
 func (n *node) has(key string) bool {
 	return slices.ContainsFunc(n.members, func(m member) bool { return m.key == key && m.value.isSet() })
@@ -84,7 +89,17 @@ type builder struct {
 	aliased int
 	copied  int // bytes of the texts of aliased nodes
 	within  int // number of aliases around the current node
+
+	twice duplicates // the duplicate keys so far
 }
+
+// duplicates are the errors about all duplicate keys of a text.
+type duplicates []error
+
+func (d duplicates) Error() string { return d[0].Error() }
+
+// Unwrap returns the first error.
+func (d duplicates) Unwrap() error { return d[0] }
 
 // grow counts one more node with its text at depth, and returns an error if a limit is
 // exceeded.
@@ -110,16 +125,15 @@ func (b *builder) grow(depth int, text string) error {
 // A keySet maps the keys of one mapping to their lines.
 type keySet map[string]int
 
-// add adds a key and returns an error if the key is a duplicate.
-func (s keySet) add(b *builder, key string, line int) error {
+// add adds a key, which may be a duplicate.
+func (s keySet) add(b *builder, key string, line int) {
 	first, twice := s[key]
-	s[key] = line
 	switch {
 	case !twice:
-		return nil
+		s[key] = line
 	case line == 0:
-		return b.wrong("duplicate key")
+		b.twice = append(b.twice, b.wrong("duplicate key; remove one of them"))
 	default:
-		return b.wrong("duplicate key, first in line %d", first)
+		b.twice = append(b.twice, b.wrong("duplicate key, first in line %d; remove one of them", first))
 	}
 }

@@ -86,12 +86,12 @@ func TestPodConfigRefuses(t *testing.T) {
 		{`imagePullSecrets: [{name: A}]`, `spec.imagePullSecrets[0].name: "A" is not a valid name of a Kubernetes object`},
 	} {
 		_, _, err := Parse(inPod(tt.spec))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), podConfigPath) || !strings.HasSuffix(err.Error(), "(line 2)") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "line 2, "+podConfigPath) {
 			t.Errorf("%s:\n got %v\nwant %s", tt.spec, err, tt.want)
 		}
 	}
 	clash := "run: x\nvolumes: {/a/: data}\nconfig: {kubernetes: {pod_config: {spec: {volumes: [{name: a, emptyDir: {}}], containers: [{volumeMounts: [{name: a, mountPath: /a}]}]}}}}\n"
-	if _, _, err := Parse([]byte(clash)); err == nil || !strings.Contains(err.Error(), "and so does volumes; remove one of them (line 3)") {
+	if _, _, err := Parse([]byte(clash)); err == nil || !strings.HasPrefix(err.Error(), "line 3, ") || !strings.HasSuffix(err.Error(), "and so does volumes; remove one of them") {
 		t.Errorf("a mount of both: %v", err)
 	}
 }

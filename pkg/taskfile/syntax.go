@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"k8s-cli/pkg/task"
 )
 
 var (
@@ -20,20 +22,21 @@ var (
 )
 
 // notYAML returns the error for a text that the library cannot read. It says what is wrong in which
-// line, and what to write instead; for an error that it does not know, it moves the line number from the
-// beginning of the library's message to the end.
+// line, and what to write instead, or what the library says of an error that it does not know.
 func notYAML(err error, data []byte) error {
 	m := yamlError.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
 	if parserError.MatchString(m[2]) && line > 0 {
 		line++ // the library counts lines from 0 in these messages
 	}
-	e := syntaxError{lines: strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), line: line, text: m[2]}
-	e.explain()
+	e := syntaxError{lines: strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), line: max(line, 1), text: m[2]} // the library omits line 1
+	if e.explain(); e.text == m[2] {
+		e.line, e.text = line, "the text is not valid YAML: "+e.text
+	}
 	if len(e.text) > 200 {
 		e.text = strings.ToValidUTF8(e.text[:200], "") + "..."
 	}
-	return unreadable("the task file is not valid YAML: %s%s", e.text, inLine(e.line))
+	return &fieldError{kind: task.ErrUnreadable, text: e.text, line: e.line}
 }
 
 // A syntaxError is what the library says, or what explain says instead.

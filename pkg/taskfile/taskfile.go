@@ -4,6 +4,7 @@
 package taskfile
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -231,8 +232,38 @@ func (w *decoder) remark(t task.Spec) {
 	if t.Nodes() > 1 && slices.ContainsFunc(all, func(r task.Resources) bool { return r.JobRecovery.MayRestart() }) {
 		w.warnAt("resources.job_recovery", "each node restarts on its own, not all nodes together")
 	}
+	for _, r := range all {
+		w.remarkSurprises(r)
+	}
 	if t.Nodes() > 1 && queue != "" {
 		w.warnAt("config.kubernetes.kueue", "Kueue admits each node on its own, not all nodes together")
+	}
+}
+
+// Amounts of one node that hardly any machine has.
+const (
+	manyCores  = 1024
+	manyMemory = 32 << 40 // bytes
+)
+
+// remarkSurprises adds findings on resources that the server accepts, and that surprise. A submission
+// has no such warnings.
+func (w *decoder) remarkSurprises(r task.Resources) {
+	remark := func(field, format string, args ...any) {
+		field = "resources." + field
+		if w.diagnostics != nil {
+			w.diagnostics.correctWarning(Finding{Field: field, Line: w.lines[field], Severity: Warning, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	const waits = "hardly any machine has so much; a node of a task runs on one machine, and the task waits until the cluster has such a machine"
+	if r.Cores() > manyCores {
+		remark("cpus", waits)
+	}
+	if r.MemoryBytes() > manyMemory {
+		remark("memory", waits)
+	}
+	if r.UseSpot && !r.JobRecovery.RestartsOnEviction() {
+		remark("use_spot", "the task fails when the cloud takes a machine away; write job_recovery: EAGER_NEXT_REGION, so that the node starts again, as SkyPilot does")
 	}
 }
 
@@ -245,7 +276,7 @@ func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", w.what, len(data), MaxSize))
 	}
 	if data = documents.Text(data); !utf8.Valid(data) {
-		return unreadable("the text is not valid UTF-8")
+		return notUTF8(data)
 	}
 	root, err := decode(data)
 	if err != nil {
@@ -254,7 +285,33 @@ func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 	if root.kind != mapping {
 		return w.wrong("%s must be a mapping of fields, not %s", w.what, root.kind)
 	}
+	if err := w.foreign(root, s); err != nil {
+		return err
+	}
 	return w.fields(root, s)
+}
+
+// foreign returns an error if a text is an object of Kubernetes.
+func (w *decoder) foreign(root *node, s schema) error {
+	if _, known := s["run"]; !known || !root.has("apiVersion") || !root.has("kind") {
+		return nil
+	}
+	kind := root.member("kind")
+	w.push("kind", kind.line)
+	defer w.pop()
+	return w.wrong("%s is an object of Kubernetes, not a task; apply the file with kubectl, or write the command of its container under run, and its image under resources.image_id", kind.value.quoted())
+}
+
+// notUTF8 returns the error about a text that is not UTF-8.
+func notUTF8(data []byte) error {
+	line := 1
+	for text := range bytes.Lines(data) {
+		if !utf8.Valid(text) {
+			break
+		}
+		line++
+	}
+	return &fieldError{kind: task.ErrUnreadable, line: line, text: "the text is not valid UTF-8; store the file as UTF-8, if it is a task file"}
 }
 
 func unreadable(format string, args ...any) error {

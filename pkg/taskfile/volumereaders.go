@@ -30,8 +30,11 @@ func volumes(t *task.Spec) reader {
 					return err
 				}
 			}
-			if name == "" {
-				return w.wrong("must name a volume")
+			switch {
+			case name == "":
+				return w.wrong("must name a volume, which 'k8s-cli volumes list' shows")
+			case strings.ContainsAny(name[:1], "./~"):
+				return w.wrong("%s is a path, not the name of a volume; to upload a directory, write it under file_mounts", task.Quote(name))
 			}
 			if sub != "" {
 				if err := w.put(&t.SubPaths, path, &node{kind: scalar, text: sub}); err != nil {

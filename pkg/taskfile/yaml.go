@@ -49,7 +49,11 @@ func fromYAML(data []byte) (*node, error) {
 		return nil, &fieldError{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]), docs[1].Line}
 	}
 	b := yamlBuilder{}
-	return b.value(docs[0].Content[0], 0)
+	root, err := b.value(docs[0].Content[0], 0)
+	if err == nil && len(b.twice) > 0 {
+		err = b.twice
+	}
+	return root, err
 }
 
 // marks counts the characters that may begin a node or a comment, anywhere in data.

@@ -85,9 +85,7 @@ func (b *yamlBuilder) member(key, value *yaml.Node, keys keySet, depth int) (m m
 	}
 	b.push(m.key, m.line)
 	defer b.pop()
-	if err = keys.add(&b.builder, m.key, m.line); err != nil {
-		return m, err
-	}
+	keys.add(&b.builder, m.key, m.line)
 	m.value, err = b.value(value, depth+1)
 	if err == nil && key.ShortTag() == "!!merge" {
 		m.value, err = b.merge(m.value)

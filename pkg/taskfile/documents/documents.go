@@ -173,5 +173,17 @@ func (f *File) readHeader(fields map[string]yaml.Node) error {
 }
 
 func wrong(n yaml.Node, message string) error {
-	return task.Error(task.ErrInvalid, fmt.Sprintf("%s (line %d)", message, n.Line))
+	return task.Error(task.ErrInvalid, InLine(n.Line, true, message))
+}
+
+// InLine returns an error message with the line in front: "line N, FIELD: text", or "line N: text" if the
+// message does not begin with a field. 0 means that the line is unknown.
+func InLine(line int, hasField bool, message string) string {
+	switch {
+	case line == 0:
+		return message
+	case hasField:
+		return fmt.Sprintf("line %d, %s", line, message)
+	}
+	return fmt.Sprintf("line %d: %s", line, message)
 }

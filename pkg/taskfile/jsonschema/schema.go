@@ -162,7 +162,7 @@ func formsOf(base string) map[string]Schema {
 		return Schema{"anyOf": []any{Schema{"type": "string"}, reference(base, "JobRecovery"), Schema{"type": "null"}}}
 	}
 	forms := map[string]Schema{
-		"name": examples(types("string"), "train"), "num_nodes": examples(integer(1, 1_000_000), 2),
+		"name": examples(types("string"), "train"), "num_nodes": examples(integer(1, task.MaxNodes), 2),
 		"workdir": types("string", "object"), "git": object(Schema{"url": types("string"), "ref": types("string")}),
 		"envs": examples(scalars(), Schema{"EPOCHS": 3}), "secrets": examples(scalars(), Schema{"HF_TOKEN": "hf_..."}),
 		"volumes":     examples(mounts(Schema{"anyOf": []any{Schema{"type": "string"}, reference(base, "VolumeMount")}}), Schema{"/data": "datasets"}),
