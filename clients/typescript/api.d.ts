@@ -1245,6 +1245,8 @@ export interface components {
                 exit_code?: number;
                 message?: string;
                 name: string;
+                /** @description The variables of a task of a sweep, from its annotation k8s-cli/point. */
+                point?: string;
                 /** @description Why the task failed, in one word. */
                 reason?: string;
                 task_id: string;
@@ -1461,7 +1463,7 @@ export interface components {
                 [key: string]: string | null;
             } | null;
             /**
-             * @description Mounts of your volume of this name, or else of the claim of this name; with a size, a mount of a new empty volume for each node, which is deleted with the node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
+             * @description Mounts: of your volume of this name, or, if you have none, of the Kubernetes claim of this name; an entry with a size mounts a new empty volume in each node, which is deleted with the node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
              * @example {
              *       "/data": "datasets"
              *     }
@@ -1702,6 +1704,11 @@ export interface components {
             id: string;
             name: string;
             nodes: number;
+            /**
+             * @description The variables of a task of a sweep, from its annotation k8s-cli/point.
+             * @example LR=0.1 EPOCHS=3
+             */
+            point?: string;
             /** @description Why the task is pending or failed, in one word. */
             reason?: string;
             /** @description Restarts of all nodes. */
@@ -1983,7 +1990,7 @@ export interface components {
                 [key: string]: string | null;
             } | null;
             /**
-             * @description Mounts of your volume of this name, or else of the claim of this name; with a size, a mount of a new empty volume for each node, which is deleted with the node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
+             * @description Mounts: of your volume of this name, or, if you have none, of the Kubernetes claim of this name; an entry with a size mounts a new empty volume in each node, which is deleted with the node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
              * @example {
              *       "/data": "datasets"
              *     }

@@ -201,5 +201,6 @@ func rowOf(t *selection.Task) overview.Row {
 		ID: t.ID, Name: t.Name(), User: t.User(), Group: t.Group(), Phase: t.Phase, Reason: t.Reason,
 		Created: overview.Seconds(t.CreatedAt), Started: overview.Seconds(t.StartTime()), Ended: overview.Seconds(t.Ended()),
 		Nodes: t.NumNodes(), GPUs: overview.GPUText(t.Accelerators()), Restarts: t.Restarts(),
+		Point: t.Annotations()[task.AnnotationPoint],
 	}
 }

@@ -44,7 +44,7 @@ func busyStore(t *testing.T, seed uint64) (*testStore, []shown) {
 		c.Submit.Task.Resources.Priority = random.IntN(3)
 		if random.IntN(2) == 0 {
 			c.Submit.Task.Resources.Labels = map[string]string{"team": []string{"a", "b"}[random.IntN(2)]}
-			c.Submit.Task.Annotations = map[string]string{"note": []string{"x, y", ""}[random.IntN(2)]}
+			c.Submit.Task.Annotations = map[string]string{"note": []string{"x, y", ""}[random.IntN(2)], task.AnnotationPoint: "LR=0.1"}
 			c.Submit.Task.Resources.Accelerators = []string{"H100:8", "L4", "2"}[random.IntN(3)]
 		}
 		if random.IntN(10) == 0 {
@@ -325,6 +325,7 @@ func TestRowsAgreeWithTheTasks(t *testing.T) {
 		want := overview.Row{
 			ID: s.ID, Name: s.Name, User: s.Metadata.User, Group: s.Metadata.Group, Phase: s.Phase, Reason: s.Metadata.Reason,
 			Created: s.CreatedAt.Unix(), Started: overview.Seconds(s.started), Nodes: s.Metadata.NumNodes, GPUs: rows[i].GPUs,
+			Point: s.Metadata.Annotations[task.AnnotationPoint],
 		}
 		if s.Phase.Over() {
 			want.Ended = s.UpdatedAt.Unix()

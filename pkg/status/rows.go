@@ -32,5 +32,6 @@ func appendRow(b []byte, r *overview.Row) []byte {
 	if r.Restarts != 0 {
 		o.number("restarts", r.Restarts)
 	}
+	o.given("point", r.Point)
 	return o.end()
 }

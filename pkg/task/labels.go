@@ -98,6 +98,10 @@ func checkLabels(field string, labels map[string]string) error {
 	return nil
 }
 
+// AnnotationPoint is the annotation, in Spec.Annotations, in which a client stores the point of a task in
+// a sweep: NAME=VALUE of each variable.
+const AnnotationPoint = "k8s-cli/point"
+
 // CheckAnnotations returns an error if the annotations of the task are too many or too large, or if a key
 // is not a valid key of an annotation. The values may be any text.
 func (t Spec) CheckAnnotations() error {

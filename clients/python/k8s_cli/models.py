@@ -165,6 +165,7 @@ class Row:
     ended: Optional[int] = None
     gpus: str = ""
     restarts: int = 0
+    point: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ func (g *Group[T]) Describe() group.Group {
 
 func failureOf(t *state.CompactRecord) *group.Failure {
 	r := t.Record()
-	f := &group.Failure{ID: t.ID, Name: t.Name(), Reason: r.Reason, Message: r.Message, EndedAt: t.Ended()}
+	f := &group.Failure{ID: t.ID, Name: t.Name(), Reason: r.Reason, Message: r.Message, EndedAt: t.Ended(), Point: t.Annotations()[task.AnnotationPoint]}
 	for _, n := range r.Nodes {
 		if n.Phase == task.Failed && n.ExitCode != nil {
 			f.ExitCode = n.ExitCode

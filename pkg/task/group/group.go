@@ -69,6 +69,7 @@ type Failure struct {
 	Reason   string    `json:"reason,omitempty"`
 	Message  string    `json:"message,omitempty"`
 	ExitCode *int      `json:"exit_code,omitempty"` // of the first failed node that has one
+	Point    string    `json:"point,omitempty"`     // of a sweep, as in overview.Row
 	EndedAt  time.Time `json:"ended_at"`
 }
 

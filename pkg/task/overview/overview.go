@@ -23,7 +23,8 @@ type Row struct {
 	Nodes   int        `json:"nodes"`
 	GPUs    string     `json:"gpus,omitempty"` // of each node: COUNT, or MODEL:COUNT
 
-	Restarts int `json:"restarts,omitempty"` // restarts of all nodes
+	Restarts int    `json:"restarts,omitempty"` // restarts of all nodes
+	Point    string `json:"point,omitempty"`    // of a sweep: NAME=VALUE of each variable; see task.AnnotationPoint
 }
 
 // Rows is the body of GET /tasks?view=row.
