@@ -12,7 +12,7 @@ import (
 	"k8s-cli/pkg/client/account"
 )
 
-const apiURLHelp = "API server URL (default " + account.URLEnv + ", or " + account.DefaultURL + ")"
+const apiURLHelp = "`URL` of the k8s-cli server (default " + account.URLEnv + ", or " + account.DefaultURL + ")"
 
 // A server is the API server that the flags and the environment select.
 type server struct {
@@ -23,7 +23,7 @@ type server struct {
 
 // flags adds the flags that select the server to all commands below root.
 func (s *server) flags(root *cobra.Command) {
-	root.PersistentFlags().StringVar(&s.apiURL, "api-url", "", apiURLHelp)
+	root.PersistentFlags().Var(urlFlag{&s.apiURL}, "api-url", apiURLHelp)
 	root.PersistentFlags().BoolVar(&s.insecureHTTP, "insecure-http", false,
 		"send tokens over plain HTTP to another machine, although others on the network can read them (default "+account.InsecureHTTPEnv+")")
 }
@@ -31,7 +31,7 @@ func (s *server) flags(root *cobra.Command) {
 // shortFlag adds -u for --api-url to a command, as in the original launcher. Some other
 // commands use -u for --all-users.
 func (s *server) shortFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&s.apiURL, "api-url", "u", "", apiURLHelp)
+	cmd.Flags().VarP(urlFlag{&s.apiURL}, "api-url", "u", apiURLHelp)
 }
 
 func (s *server) url() string { return cmp.Or(s.apiURL, s.env.lookup.URL()) }

@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/client/account"
 )
 
 // problems are the errors of several requests.
@@ -39,12 +41,20 @@ func printError(c *console.Console, err error) {
 	}
 }
 
+// isDial reports whether no server accepted a connection.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
 // hint returns advice that the text of err does not contain.
 func hint(err error) string {
 	known, ok := errors.AsType[*client.Error](err)
 	switch {
 	case !ok:
 		return ""
+	case isDial(err):
+		return "; does a server run there? 'make run' starts one, and --api-url or " + account.URLEnv + " selects another"
 	case known.RetryAfter > 0:
 		return fmt.Sprintf(" (try again in %s)", known.RetryAfter.Round(time.Second))
 	case known.Code >= 500 && known.RequestID != "":

@@ -32,7 +32,8 @@ type listing struct {
 }
 
 const listHelp = `List tasks, newest first. A table shows the newest 50 tasks, unless you pass
---all or --limit. JSON and YAML show all tasks.
+--all or --limit. JSON and YAML show all tasks. On a terminal, --watch shows the
+running tasks first.
 
 On a terminal, the table has as many columns as fit. With -o wide, or without a
 terminal, the table has all columns.`
@@ -93,7 +94,7 @@ func (l *listing) flags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&l.watch, "watch", "w", false, watchHelp)
 	flags.StringSliceVarP(&l.statuses, "status", "s", nil, "show only tasks with this `status`; separate several with commas")
 	flags.BoolVar(&l.active, "skip-finished", false, "show only tasks that are pending or running")
-	flags.StringVar(&q.Name, "name", "", "show only tasks with this `name`")
+	flags.StringVarP(&q.Name, "name", "n", "", "show only tasks with this `name`")
 	flags.StringSliceVar(&q.Labels, "label", nil, "show only tasks with this label, `KEY=VALUE`, or KEY for any value")
 	flags.StringArrayVar(&q.Annotations, "annotation", nil, "show only tasks with this annotation, `KEY=VALUE`, or KEY for any value; repeatable")
 	flags.StringSliceVar(&q.Reasons, "reason", nil, "show only tasks with this `reason`, for example Unschedulable")

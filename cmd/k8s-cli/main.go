@@ -30,6 +30,7 @@ func run(ctx context.Context, e *env, args []string) int {
 		return wrong
 	}
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.ErrOut)

@@ -56,6 +56,9 @@ func commandGroup(name, short string, commands ...*cobra.Command) *cobra.Command
 				return nil
 			}
 			text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+			if advice := skySubcommands[cmd.CommandPath()][args[0]]; advice != "" {
+				return fmt.Errorf("%s: %s", text, advice)
+			}
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				text += fmt.Sprintf(", did you mean %q?", near[0])
 			}
@@ -97,8 +100,25 @@ const anyNumber = -1
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most != anyNumber && len(args) > most {
-			return fmt.Errorf("usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
+			return fmt.Errorf("%susage: %s %s", missingArgument(cmd, args), cmd.Parent().CommandPath(), cmd.Use)
 		}
 		return nil
 	}
+}
+
+// missingArgument says what to name if a command has no arguments. It returns "" if there are arguments.
+func missingArgument(cmd *cobra.Command, args []string) string {
+	switch {
+	case len(args) > 0:
+		return ""
+	case strings.Contains(cmd.Use, "FILE"):
+		return "name a task file, or - for stdin; "
+	case !strings.Contains(cmd.Use, "ID"):
+		return ""
+	case cmd.Parent().Name() == "volumes":
+		return "name a volume, which 'k8s-cli volumes list' shows; "
+	case cmd.Flags().Lookup("group") != nil && cmd.Name() != "rerun":
+		return "name a task, which 'k8s-cli jobs list' shows, or --group NAME; "
+	}
+	return "name a task, which 'k8s-cli jobs list' shows; "
 }

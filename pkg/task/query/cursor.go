@@ -43,7 +43,7 @@ type Key struct {
 func (q Tasks) List(caller string, now time.Time) (List, error) {
 	l := List{Tasks: q, Caller: caller}
 	if q.Since != "" {
-		from, err := since(q.Since, now)
+		from, err := ParseSince(q.Since, now)
 		if err != nil {
 			return l, invalid(paramSince, err)
 		}

@@ -32,7 +32,7 @@ var readers = map[string]func(q *Tasks, values []string) error{
 	paramName:         one(func(q *Tasks, s string) error { q.Name = s; return nil }),
 	paramNamePrefix:   one(func(q *Tasks, s string) error { q.NamePrefix = s; return nil }),
 	paramNameContains: one(func(q *Tasks, s string) error { q.NameContains = s; return nil }),
-	paramSince:        one(func(q *Tasks, s string) (err error) { q.Since = s; _, err = since(s, time.Now()); return err }),
+	paramSince:        one(func(q *Tasks, s string) (err error) { q.Since = s; _, err = ParseSince(s, time.Now()); return err }),
 	paramGroup:        one(func(q *Tasks, s string) error { q.Group = s; return task.CheckLabelValue(s) }),
 	paramCursor:       one(func(q *Tasks, s string) error { q.Cursor = s; return nil }),
 	paramSort:         one(readSort),
@@ -204,8 +204,8 @@ func readAnnotations(q *Tasks, values []string) error {
 	return nil
 }
 
-// since returns the time that an age or a time in RFC 3339 means.
-func since(s string, now time.Time) (time.Time, error) {
+// ParseSince returns the time that an age or a time in RFC 3339 means.
+func ParseSince(s string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, s); err == nil {
 		return at.UTC().Truncate(time.Second), nil
 	}
