@@ -31,7 +31,7 @@ a node that requests more GPUs waits.` + capacityHelp,
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	capacityCommand(e, s, cmd, "The cluster has no GPUs", func(c overview.Capacity) int { return len(c.GPUs) }, show.GPUs)
+	capacityCommand(s, newPlainPrinter(&e.Console, cmd), cmd, "The cluster has no GPUs", func(c overview.Capacity) int { return len(c.GPUs) }, show.GPUs)
 	return cmd
 }
 
@@ -49,14 +49,13 @@ and pods, each as free/total.` + capacityHelp,
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	capacityCommand(e, s, cmd, "The cluster has no machines", func(c overview.Capacity) int { return len(c.Nodes) }, show.Machines)
+	capacityCommand(s, newPrinter(&e.Console, cmd), cmd, "The cluster has no machines", func(c overview.Capacity) int { return len(c.Nodes) }, show.Machines)
 	return cmd
 }
 
 // capacityCommand lets cmd print a part of the capacity of the cluster as a table. none says
 // that the part is empty.
-func capacityCommand(e *env, s *server, cmd *cobra.Command, none string, count func(overview.Capacity) int, table show.CapacityTable) {
-	p := newPrinter(&e.Console, cmd)
+func capacityCommand(s *server, p *printer, cmd *cobra.Command, none string, count func(overview.Capacity) int, table show.CapacityTable) {
 	p.headerFlag(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, _ []string) error {
 		got, err := c.Capacity(ctx)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s-cli/cmd/k8s-cli/internal/complete"
+	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
@@ -55,6 +56,8 @@ func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *c
 	p := newPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, ids []string) error {
 		switch {
+		case follow && p.format == show.Name:
+			return exit.Usagef("--follow prints events, not ids; pass -o json or jsonpath=TEMPLATE")
 		case len(ids) == 0 && follow:
 			return followGroupEvents(ctx, c, p, inGroup)
 		case len(ids) == 0:

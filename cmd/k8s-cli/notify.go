@@ -28,7 +28,7 @@ func newNotifySecretCommand(e *env, s *server) *cobra.Command {
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	p := newPrinter(&e.Console, cmd)
+	p := newPlainPrinter(&e.Console, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, _ []string) error {
 		secret, err := c.NotifySecret(ctx)
 		if err != nil {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,10 +21,37 @@ type printer struct {
 
 // newPrinter returns a printer for cmd and adds the flag --output to cmd.
 func newPrinter(c *console.Console, cmd *cobra.Command) *printer {
+	return newFormatPrinter(c, cmd, "table, wide, json, yaml, name (only ids) or jsonpath=TEMPLATE", show.Formats...)
+}
+
+// newPlainPrinter is newPrinter for a command whose answers have no ids.
+func newPlainPrinter(c *console.Console, cmd *cobra.Command) *printer {
+	return newFormatPrinter(c, cmd, "table, json, yaml or jsonpath=TEMPLATE", show.PlainFormats...)
+}
+
+// newFormatPrinter is newPrinter with certain formats, which help names.
+func newFormatPrinter(c *console.Console, cmd *cobra.Command, help string, formats ...string) *printer {
 	p := &printer{c, show.Text}
-	cmd.Flags().VarP(&p.format, "output", "o", "output `format`: table, wide, json, yaml, name (only ids) or jsonpath=TEMPLATE")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(show.Formats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().VarP(formatFlag{&p.format, formats}, "output", "o", "output `format`: "+help)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return p
+}
+
+// A formatFlag is a format among those that a command has.
+type formatFlag struct {
+	*show.Format
+
+	formats []string
+}
+
+// Set sets the format to the one with this name.
+func (f formatFlag) Set(name string) error {
+	if !slices.ContainsFunc(f.formats, func(known string) bool {
+		return name == known || strings.HasSuffix(known, "=") && strings.HasPrefix(name, known)
+	}) {
+		return fmt.Errorf("want one of %sTEMPLATE", strings.Join(f.formats, ", "))
+	}
+	return f.Format.Set(name)
 }
 
 // quietFlag adds the flag --quiet to cmd, which prints only the ids.

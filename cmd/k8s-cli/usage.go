@@ -35,10 +35,8 @@ func newUsageCommand(e *env, s *server) *cobra.Command {
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	p := newPrinter(&e.Console, cmd)
+	p := newFormatPrinter(&e.Console, cmd, "table, csv, json, yaml or jsonpath=TEMPLATE", append([]string{string(show.CSV)}, show.PlainFormats...)...)
 	p.headerFlag(cmd)
-	output := cmd.Flags().Lookup("output")
-	output.Value, output.Usage = csvFormat{&p.format}, "output `format`: table, csv, json, yaml or jsonpath=TEMPLATE"
 	groupFlag(cmd, s, &q.Group, "only the tasks in the group of this `name`")
 	cmd.Flags().StringVar(&q.Since, "since", "", "first day: an `age` such as 30d or 2w, or a date such as 2026-11-01 (default 30d)")
 	cmd.Flags().StringSliceVar(&q.By, "by", nil, "`fields` for which the report has rows: day, user and group (default day)")
@@ -52,24 +50,10 @@ func newUsageCommand(e *env, s *server) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if p.format == csvName {
+		if p.format == show.CSV {
 			return show.UsageCSV(p.Out, report, q.By)
 		}
 		return p.present(report, func() { show.Usage(p.Out, p.Style, report, q.By) })
 	})
 	return cmd
-}
-
-const csvName = "csv"
-
-// A csvFormat is a show.Format, or csv.
-type csvFormat struct{ *show.Format }
-
-// Set sets the format to csv or to a format of show.
-func (f csvFormat) Set(name string) error {
-	if name != csvName {
-		return f.Format.Set(name)
-	}
-	*f.Format = csvName
-	return nil
 }

@@ -16,7 +16,7 @@ func newVersionCommand(e *env) *cobra.Command {
 		Example:           "  k8s-cli version -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	p := newPrinter(&e.Console, cmd)
+	p := newPlainPrinter(&e.Console, cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		v := readVersion()
 		return p.present(v, func() { fmt.Fprintln(p.Out, v) })

@@ -22,7 +22,7 @@ func newWhoamiCommand(e *env, s *server) *cobra.Command {
 		Args:              takes(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	p := newPrinter(&e.Console, cmd)
+	p := newPlainPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return whoami(cmd.Context(), p, s.account()) }
 	return cmd
 }

@@ -48,15 +48,19 @@ func numbers(data any) any {
 	return data
 }
 
-// writeIDs writes the ids of the tasks and volumes in v, one on a line.
+// writeIDs writes the ids of the tasks and volumes in v, one on a line, each once.
 func writeIDs(w io.Writer, v any) error {
 	data, err := generic(v)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
+	written := map[string]bool{}
 	for _, id := range ids(data) {
-		fmt.Fprintln(&b, Plain(id))
+		if !written[id] {
+			fmt.Fprintln(&b, Plain(id))
+		}
+		written[id] = true
 	}
 	_, err = io.WriteString(w, b.String())
 	return err

@@ -24,6 +24,7 @@ const (
 	JSON Format = "json"  // the response body of the server
 	YAML Format = "yaml"  // the same data as JSON
 	Name Format = "name"  // only the ids
+	CSV  Format = "csv"   // for spreadsheets
 
 	pathPrefix = "jsonpath=" // before a template of JSONPath, as in kubectl
 )
@@ -31,13 +32,16 @@ const (
 // Formats lists the names of the formats. A template follows the last name.
 var Formats = []string{string(Text), string(Wide), string(JSON), string(YAML), string(Name), pathPrefix}
 
+// PlainFormats lists the formats of answers without ids. A template follows the last name.
+var PlainFormats = []string{string(Text), string(JSON), string(YAML), pathPrefix}
+
 // String returns the name of f.
 func (f *Format) String() string { return string(*f) }
 
 // Type returns the names of the formats for the help of the flag.
 func (f *Format) Type() string { return "FORMAT" }
 
-// Set sets f to the format with this name.
+// Set sets f to the format with this name, which is one of Formats or CSV.
 func (f *Format) Set(name string) error {
 	template, isPath := strings.CutPrefix(name, pathPrefix)
 	switch {
@@ -45,8 +49,8 @@ func (f *Format) Set(name string) error {
 		if _, err := parsePath(template); err != nil {
 			return err
 		}
-	case !slices.Contains(Formats, name):
-		return fmt.Errorf("want one of %sTEMPLATE", strings.Join(Formats, ", "))
+	case Format(name) != CSV && !slices.Contains(Formats, name):
+		return fmt.Errorf("%q is not a format", name)
 	}
 	*f = Format(name)
 	return nil
