@@ -21,11 +21,11 @@ import (
 const copyHelp = `Copy a file or a directory from a running task to this machine, or from this
 machine to a running task.
 
-` + ref.Help + `
-One of SOURCE and TARGET is ID:PATH. A relative PATH begins at the working
-directory of the container. If TARGET is a directory that exists, the copy goes
-into this directory under the name of SOURCE; otherwise TARGET is the name of
-the copy. The image must contain tar.
+` + ref.ChangingHelp + `
+One of SOURCE and TARGET is ID:PATH. A relative PATH begins where the scripts of
+the task run, and ~ is the home directory of the container. If TARGET is a
+directory that exists, the copy goes into this directory under the name of
+SOURCE; otherwise TARGET is the name of the copy. The image must contain tar.
 
 Symbolic links in a directory stay links. On the way to this machine, links
 that lead out of the directory, and special files, are left out with a warning.
@@ -49,7 +49,11 @@ func newCopyCommand(e *env, s *server) *cobra.Command {
 		if isFrom == isTo {
 			return exit.Usagef("exactly one of SOURCE and TARGET must be ID:PATH")
 		}
-		found, err := ref.Task(ctx, c, from+to)
+		find := ref.TaskToChange
+		if isFrom {
+			find = ref.Task
+		}
+		found, err := find(ctx, c, from+to)
 		if err != nil {
 			return err
 		}
@@ -57,7 +61,11 @@ func newCopyCommand(e *env, s *server) *cobra.Command {
 		if isFrom {
 			return k.download(ctx, path.Clean(source), args[1])
 		}
-		return k.upload(ctx, args[0], target)
+		if err := k.upload(ctx, args[0], target); err != nil {
+			return err
+		}
+		e.Say("Copied %s to %s of node %d of task %s (%s)", args[0], target, node, found.ID, found.Name)
+		return nil
 	})
 	return cmd
 }
@@ -89,10 +97,10 @@ func (k *copying) skipped(file string) {
 
 // download copies a file or directory of the task.
 func (k *copying) download(ctx context.Context, source, target string) error {
-	name := path.Base(source)
-	from := []string{"-C", path.Dir(source), "--", name}
-	if name == "/" || name == "." || name == ".." { // a directory without a name of its own
-		name, from = ".", []string{"-C", source, "--", "."}
+	dir, name := path.Dir(source), path.Base(source)
+	switch name {
+	case "/", ".", "..", "~": // a directory without a name of its own
+		dir, name = source, "."
 	}
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
 		target = filepath.Join(target, name)
@@ -104,8 +112,11 @@ func (k *copying) download(ctx context.Context, source, target string) error {
 		_ = out.CloseWithError(errors.Join(err, io.ErrClosedPipe))
 		unpacked <- err
 	}()
-	err := k.exec(ctx, client.ExecOptions{Command: append([]string{"tar", "-cf", "-"}, from...), Stdout: in})
+	err := k.exec(ctx, client.ExecOptions{Command: inShell(`exec tar -cf - -C "$1" -- "$2"`, dir, name), Stdout: in})
 	_ = in.Close()
+	if err != nil {
+		err = k.missing(ctx, source, err)
+	}
 	if wrong := <-unpacked; err == nil || wrong != nil && errors.Is(err, wrong) {
 		err = wrong
 	}
@@ -122,14 +133,14 @@ func (k *copying) upload(ctx context.Context, source, target string) error {
 		return err
 	}
 	dir, name := path.Dir(target), path.Base(target)
-	isDir, err := k.client.Exec(ctx, k.id, client.ExecOptions{Node: k.node, Command: []string{"/bin/sh", "-c", `[ -d "$1" ]`, "sh", target}, Stdout: io.Discard, Stderr: io.Discard})
+	isDir, err := k.is(ctx, "-d", target)
 	switch {
 	case err != nil:
 		return err
-	case isDir == 0:
+	case isDir:
 		dir, name = target, filepath.Base(full)
 	case strings.HasSuffix(target, "/"):
-		return fmt.Errorf("%s is not a directory in task %s", target, k.id)
+		return fmt.Errorf("%s is not a directory in node %d of task %s", target, k.node, k.id)
 	}
 	out, in := io.Pipe()
 	packed := make(chan error, 1)
@@ -138,21 +149,48 @@ func (k *copying) upload(ctx context.Context, source, target string) error {
 		_ = in.CloseWithError(err)
 		packed <- err
 	}()
-	err = k.exec(ctx, client.ExecOptions{Command: []string{"tar", "-xof", "-", "-C", dir}, Stdin: out, Stdout: io.Discard})
+	err = k.exec(ctx, client.ExecOptions{Command: inShell(`exec tar -xof - -C "$1"`, dir), Stdin: out, Stdout: io.Discard})
 	_ = out.CloseWithError(io.ErrClosedPipe)
 	if wrong := <-packed; wrong != nil && !errors.Is(wrong, io.ErrClosedPipe) {
 		return wrong
 	}
+	if err != nil {
+		err = k.missing(ctx, dir, err)
+	}
 	return err
 }
 
-// exec runs a command in the task. The error contains what the command says about its failure.
+// inShell returns a command that runs script with a path as $1, in which ~ is the home directory of
+// the container.
+func inShell(script, path string, more ...string) []string {
+	const home = `case $1 in "~"|"~/"*) k8s_cli_path=$HOME${1#"~"}; shift; set -- "$k8s_cli_path" "$@" ;; esac
+`
+	return append([]string{"/bin/sh", "-c", home + script, "sh", path}, more...)
+}
+
+// is reports whether a file of the task has a kind, a test of the shell.
+func (k *copying) is(ctx context.Context, kind, path string) (bool, error) {
+	code, err := k.client.Exec(ctx, k.id, client.ExecOptions{Node: k.node, Command: inShell("[ "+kind+` "$1" ]`, path), Stdout: io.Discard, Stderr: io.Discard})
+	return code == 0, err
+}
+
+// missing returns the error about a file that the task does not have, or err if the task has the file.
+func (k *copying) missing(ctx context.Context, path string, err error) error {
+	exists, wrong := k.is(ctx, "-e", path)
+	isLink, _ := k.is(ctx, "-L", path)
+	if wrong != nil || exists || isLink {
+		return err
+	}
+	return fmt.Errorf("%s does not exist in node %d of task %s", path, k.node, k.id)
+}
+
+// exec runs tar in the task. The error contains what the command says about its failure.
 func (k *copying) exec(ctx context.Context, o client.ExecOptions) error {
 	var said errOutput
 	o.Node, o.Stderr = k.node, &said
 	code, err := k.client.Exec(ctx, k.id, o)
 	if err == nil && code != 0 {
-		err = fmt.Errorf("%s in task %s failed with exit code %d: %s", o.Command[0], k.id, code, strings.TrimSpace(string(said.text)))
+		err = fmt.Errorf("tar in task %s failed with exit code %d: %s", k.id, code, strings.TrimSpace(string(said.text)))
 	}
 	return err
 }

@@ -19,13 +19,15 @@ import (
 const execHelp = `Run a command in the container of a running task, and pass on its input, its
 output and its exit code.
 
-` + ref.Help + `
+` + ref.ChangingHelp + `
 The command begins after --, and runs without a shell. Its standard input is
 the standard input of k8s-cli, also if that is a file or a pipe. In a loop of a
 shell that reads its own input, pass --no-stdin.
 
-Exit codes: those of the command; 255 if k8s-cli cannot run the command, or if
-the session breaks off. After a break, the command may still run in the task.
+The command starts where the scripts of the task run, with their variables.
+
+Exit codes: those of the command; 127 if the image has no such command; 255 if
+the session does not begin, or breaks off. After a break, the command may still run in the task.
 The server must allow sessions (--allow-exec).`
 
 const shellHelp = `Open a shell in the container of a running task: bash, or sh if the image has
@@ -33,7 +35,7 @@ no bash. On a terminal, the shell uses the size and the type of the terminal,
 and gets all keys, such as Ctrl-C. Otherwise, the shell reads its commands from
 stdin.
 
-` + ref.Help + `
+` + ref.ChangingHelp + `
 Exit codes: that of the shell; 255 if the session breaks off.
 The server must allow sessions (--allow-exec).`
 
@@ -120,7 +122,7 @@ func (s *server) remote(do func(ctx context.Context, c *client.Client, args []st
 
 // run runs a command in the task that text means.
 func (o *execution) run(ctx context.Context, e *env, c *client.Client, text string, command []string) error {
-	found, err := ref.Task(ctx, c, text)
+	found, err := ref.TaskToChange(ctx, c, text)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (f *fakeServer) groups(r *http.Request) (all []group.Group) {
 		g.Total++
 		g.ByStatus[s.Phase]++
 		if s.Phase == task.Failed && g.First == nil {
-			g.First = &group.Failure{ID: s.ID, Name: s.Name, Reason: "Error", ExitCode: new(3)}
+			g.First = &group.Failure{ID: s.ID, Name: s.Name, Reason: "Error", ExitCode: new(3), Point: s.Metadata.Annotations[task.AnnotationPoint]}
 		}
 	}
 	newest := make([]group.Group, 0, len(all))
@@ -70,7 +70,7 @@ func (f *fakeServer) groupEvents(w http.ResponseWriter, r *http.Request) {
 		}
 		l.Events = append(l.Events, task.Event{
 			ID: task.EventID{Seq: 2, N: i + 1}, Time: at(i), Type: task.EventPhase, Kind: task.KindTask, TaskID: s.ID, Name: s.Name,
-			User: s.Metadata.User, Group: s.Metadata.Group, Status: string(s.Phase),
+			User: s.Metadata.User, Group: s.Metadata.Group, Status: string(s.Phase), Annotations: s.Metadata.Annotations,
 		})
 	}
 	if r.Header.Get("Accept") != "text/event-stream" {

@@ -76,6 +76,7 @@ func newFakeServer(elsewhere string) *fakeServer {
 	f.HandleFunc("PUT /uploads/{sum}", f.upload)
 	f.HandleFunc("GET /tasks/{id}/events", f.events)
 	f.HandleFunc("GET /volumes/{id}/events", f.events)
+	f.HandleFunc("GET /tasks/{id}/port-forward", forbidden)
 	f.HandleFunc("GET /events", f.groupEvents)
 	return f
 }
@@ -168,7 +169,7 @@ func (f *fakeServer) take(r *http.Request, t task.Spec, group string) (none task
 		Metadata: task.Metadata{
 			JobName: task.JobName(t.Name, id, 0, 1), Namespace: "default", NumNodes: t.Nodes(),
 			NodeJobs: task.JobNames(t.Name, id, t.Nodes()), User: user, Group: group,
-			Reason: t.Envs["REASON"], Message: t.Envs["MESSAGE"], Nodes: []task.Node{},
+			Reason: t.Envs["REASON"], Message: t.Envs["MESSAGE"], Nodes: []task.Node{}, Annotations: t.Annotations,
 		},
 	}
 	if phase := t.Envs["PHASE"]; phase != "" {
@@ -340,6 +341,12 @@ func (f *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// forbidden rejects a session as a server does without --allow-exec.
+func forbidden(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusForbidden)
+	_ = json.NewEncoder(w).Encode(task.Detail{Detail: "sessions in tasks are disabled"})
 }
 
 // numberedLines returns lines of a log of 25,000 lines.

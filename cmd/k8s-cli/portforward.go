@@ -67,12 +67,26 @@ func newPortForwardCommand(e *env, s *server) *cobra.Command {
 				return err
 			}
 		}
+		if err := canForward(ctx, c, found, node, ports[0].remote); err != nil {
+			return err
+		}
 		ctx, stop := e.interrupts(ctx)
 		defer stop()
 		f := &forwarder{screen: &e.Console, client: c, id: found.ID, node: node}
 		return f.run(ctx, address, ports)
 	})
 	return cmd
+}
+
+// canForward returns an error if no connection to a task can succeed.
+func canForward(ctx context.Context, c *client.Client, s task.Status, node int, port uint16) error {
+	switch n := s.Metadata.NumNodes; {
+	case s.Phase != task.Running:
+		return fmt.Errorf("%s; port-forward needs a running task", summary(s))
+	case node < 0 || node >= max(n, 1):
+		return exit.Usagef("--node %d: %s", node, task.RanksText(n))
+	}
+	return c.CheckForward(ctx, s.ID, node, port)
 }
 
 // declaredPorts returns the ports in the task file of a task, without ranges.
@@ -158,7 +172,7 @@ func (f *forwarder) accept(ctx context.Context, cancel context.CancelCauseFunc, 
 				cancel(err)
 			default:
 				f.saying.Lock()
-				f.screen.Warn("%v", err)
+				f.screen.Warn("%s", strings.TrimPrefix(err.Error(), client.ErrBrokenSession.Error()+": "))
 				f.saying.Unlock()
 			}
 		})

@@ -20,7 +20,7 @@ import (
 
 const rerunHelp = `Submit tasks again with their original settings, and follow their logs.
 
-` + ref.Help + `
+` + ref.ChangingHelp + `
 
 Each new task gets a new id, and belongs to the group of the original task.
 --env sets a variable for the scripts; a variable that the original task used
@@ -74,7 +74,7 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	jobs, missing := each(ids, ref.OfTask(ctx, s.client, func(id string) (job, error) { return again(ctx, s.client, id, overrides) }))
+	jobs, missing := each(ids, func(text string) (job, error) { return again(ctx, s.client, text, overrides) })
 	if missing != nil {
 		return missing
 	}
@@ -87,14 +87,15 @@ func (s *submitter) rerun(ctx context.Context, ids []string) error {
 	return s.submitJobs(ctx, jobs)
 }
 
-// again returns the original specification of a task with the overrides applied, and the group of
-// the task.
-func again(ctx context.Context, c *client.Client, id string, o taskfile.Overrides) (job, error) {
-	t, err := c.Spec(ctx, id)
+// again returns the original specification of the task that text means with the overrides applied,
+// and the group of the task.
+func again(ctx context.Context, c *client.Client, text string, o taskfile.Overrides) (job, error) {
+	s, err := ref.TaskToChange(ctx, c, text)
 	if err != nil {
 		return job{}, err
 	}
-	s, err := c.Task(ctx, id)
+	id := s.ID
+	t, err := c.Spec(ctx, id)
 	if err != nil {
 		return job{}, err
 	}
@@ -117,5 +118,5 @@ func again(ctx context.Context, c *client.Client, id string, o taskfile.Override
 			return job{}, fmt.Errorf("the files of task %s have expired; submit the task again from the directory with its files", id)
 		}
 	}
-	return job{task: t, group: group.Membership{Group: s.Metadata.Group}}, nil
+	return job{task: t, original: fmt.Sprintf("%s (%s)", id, s.Name), group: group.Membership{Group: s.Metadata.Group}}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -26,8 +27,9 @@ type stopping struct {
 
 const stopHelp = `Stop tasks, or all active tasks.
 
-` + ref.Help + `
-A name means only the active tasks of this name, if there are any.`
+` + ref.ChangingHelp + `
+A name means only the active tasks of this name, if there are any. The command
+leaves tasks that have ended as they are, and says so.`
 
 func newStopCommand(e *env, s *server) *cobra.Command {
 	var o stopping
@@ -47,6 +49,7 @@ func newStopCommand(e *env, s *server) *cobra.Command {
 		ValidArgsFunction: complete.Tasks(s.completion),
 	}
 	p := newPrinter(&e.Console, cmd)
+	p.quietFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		ids = append(ids, o.names...)
 		if err := o.check(ids, cmd.Flags().Changed("group")); err != nil {
@@ -89,16 +92,56 @@ func (o stopping) check(ids []string, inGroup bool) error {
 	return nil
 }
 
+// A stopped is the result of a stop, with what is not part of the response of the server.
+type stopped struct {
+	task.StopResponse
+
+	name string
+	over bool // the task had ended before
+}
+
 func stop(ctx context.Context, c *client.Client, p *printer, ids []string) error {
-	stopped, wrong := each(ids, func(text string) (task.StopResponse, error) {
-		return ref.Do(ctx, task.KindTask, text, ref.ActiveFirst(c), func(id string) (task.StopResponse, error) { return c.Stop(ctx, id) })
-	})
-	err := presentAll(p, len(ids), stopped, func(i int) {
+	all, wrong := each(ids, func(text string) (stopped, error) { return stopOne(ctx, c, text) })
+	err := presentAll(p, len(ids), all, func(i int) {
+		s := all[i]
+		if s.over {
+			p.Say("%s", s.Message)
+			return
+		}
 		p.Done("Task stopped successfully",
-			show.Field{Name: "Task ID", Value: stopped[i].ID},
-			show.Field{Name: "Status", Value: stopped[i].Status})
+			show.Field{Name: "Task ID", Value: s.ID},
+			show.Field{Name: "Name", Value: s.name},
+			show.Field{Name: "Status", Value: s.Status})
 	})
 	return cmp.Or(err, wrong)
+}
+
+// stopOne stops the task that text means. The server accepts the stop of a task that has ended, and
+// answers as for any other: only the status of the task says what happened.
+func stopOne(ctx context.Context, c *client.Client, text string) (stopped, error) {
+	found, err := ref.TaskToStop(ctx, c, text)
+	if err != nil || found.Phase.Over() {
+		return alreadyOver(found), err
+	}
+	response, err := c.Stop(ctx, found.ID)
+	if err != nil {
+		return stopped{}, err
+	}
+	if now, err := c.Task(ctx, found.ID); err == nil && now.Phase.Over() && now.Phase != task.Stopped { // it ended meanwhile
+		return alreadyOver(now), nil
+	}
+	return stopped{StopResponse: response, name: found.Name}, nil
+}
+
+// alreadyOver returns the result for a task that had ended before the stop.
+func alreadyOver(s task.Status) stopped {
+	how := "has already " + string(s.Phase)
+	if s.Phase == task.Stopped {
+		how = "was already stopped"
+	}
+	return stopped{over: true, name: s.Name, StopResponse: task.StopResponse{
+		ID: s.ID, Status: string(s.Phase), Message: fmt.Sprintf("Task %s (%s) %s; nothing to stop", s.ID, s.Name, how),
+	}}
 }
 
 func stopAll(ctx context.Context, c *client.Client, p *printer, o stopping) error {

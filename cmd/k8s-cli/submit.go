@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
@@ -132,6 +133,8 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "submit nothing; print how the server treats each field, and the Kubernetes objects")
 	cmd.Flags().StringArrayVar(&o.grid, "grid", nil, grid.Usage)
 	cmd.Flags().IntVar(&o.copies, "num-jobs", 0, "submit `N` copies of each task")
+	yes := cmd.Flags().Lookup("yes")
+	yes.Hidden, yes.Usage = false, fmt.Sprintf("skip the prompt before submitting more than %s tasks on a terminal", show.Count(askAbove))
 	s.shortFlag(cmd)
 	return cmd
 }
@@ -139,7 +142,9 @@ func newSubmitCommand(e *env, s *server) *cobra.Command {
 // A job is one task that the command submits.
 type job struct {
 	about    string      // prefix of messages about the task; empty for a single task
+	original string      // id and name of the task that runs again; empty for a new task
 	point    string      // NAME=VALUE of the grid's variables; empty without --grid
+	text     []byte      // of the file of the task
 	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
 	group    group.Membership
@@ -178,12 +183,17 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 		}
 		jobs = append(jobs, of...)
 	}
+	if n := len(paths) * len(points); n > askAbove && s.Asks && !s.options.dryRun {
+		if yes, err := s.confirmed(s.options.yes, fmt.Sprintf("Do you want to submit %s tasks?", show.Count(n)), "--yes"); !yes {
+			return err
+		}
+	}
 	if len(paths)*len(points) > 1 && slices.ContainsFunc(jobs, func(j job) bool { return j.together }) {
 		return exit.Usagef("a file of several tasks is a pipeline or a job group, which cannot be combined with other files, --grid or --num-jobs; submit the file alone")
 	}
 	for i, j := range jobs {
 		if jobs[i].task, err = s.files.Pack(ctx, j.task); err != nil {
-			return about(j.about, err)
+			return about(j.about, inLine(err, j.text))
 		}
 	}
 	if s.options.dryRun {
@@ -194,6 +204,10 @@ func (s *submitter) submit(ctx context.Context, paths []string) error {
 	}
 	return s.submitJobs(ctx, jobs)
 }
+
+// askAbove is the number of tasks that the command submits without a question to a person, who may
+// have mistyped a number.
+const askAbove = 1000
 
 // submitJobs submits the jobs, whose files must be packed, and follows the logs of the
 // accepted tasks.
@@ -244,6 +258,12 @@ func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted
 			points = append(points, show.GridTask{ID: got.ID, Point: j.point})
 		default:
 			fields := []show.Field{{Name: "Task ID", Value: got.ID}, {Name: "Status", Value: got.Status}}
+			if j.together && j.task.Name != "" {
+				fields = slices.Insert(fields, 1, show.Field{Name: "Name", Value: j.task.Name})
+			}
+			if j.original != "" {
+				fields = append(fields, show.Field{Name: "Again", Value: j.original})
+			}
 			if j.group.Group != "" {
 				fields = append(fields, show.Field{Name: "Group", Value: j.group.Group})
 			}
@@ -266,6 +286,16 @@ func (s *submitter) submitAll(ctx context.Context, jobs []job) ([]task.Submitted
 // file.
 func newWarnings(server, file []string) []string {
 	return slices.DeleteFunc(slices.Clone(server), func(w string) bool { return slices.Contains(file, w) })
+}
+
+// inLine adds the line of a field to an error that begins with the path of the field.
+func inLine(err error, text []byte) error {
+	field, _, ok := strings.Cut(err.Error(), ": ")
+	line := taskfile.Lines(text)[field]
+	if !ok || line == 0 {
+		return err
+	}
+	return fmt.Errorf("line %d, %w", line, err)
 }
 
 func about(file string, err error) error {
@@ -311,12 +341,34 @@ func (s *submitter) read(file string, points []grid.Point, several bool) ([]job,
 			return nil, err
 		}
 		jobs[i].point = p.Text
+		jobs[i].task = withPoint(jobs[i].task, p.Text)
 		if several {
 			jobs[i].about = called + ": "
 		}
 	}
 	s.remarkOnGrid(file, data, points)
 	return jobs, nil
+}
+
+// maxPoint bounds the stored text of a point, in bytes.
+const maxPoint = 256
+
+// withPoint stores the point of a sweep with the task, so that lists show it. A task that already has
+// the largest size of annotations stays as it is.
+func withPoint(t task.Spec, point string) task.Spec {
+	if point == "" {
+		return t
+	}
+	more := t
+	more.Annotations = maps.Clone(t.Annotations)
+	if more.Annotations == nil {
+		more.Annotations = map[string]string{}
+	}
+	more.Annotations[task.AnnotationPoint] = strings.ToValidUTF8(point[:min(len(point), maxPoint)], "")
+	if more.CheckAnnotations() != nil {
+		return t
+	}
+	return more
 }
 
 // remarkOnGrid warns of variables of the grid that a file does not declare: the task may use
@@ -336,6 +388,7 @@ func (s *submitter) parse(called string, data []byte, o taskfile.Overrides) (j j
 	}
 	switch j.task, j.warnings, err = taskfile.ParseWith(data, o); {
 	case err == nil:
+		j.text = data
 		return j, nil
 	case s.options.dryRun:
 		show.Findings(s.ErrOut, s.ErrStyle, j.report)

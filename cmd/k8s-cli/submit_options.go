@@ -21,6 +21,7 @@ import (
 // say how to submit the tasks.
 type submitOptions struct {
 	detach  bool
+	yes     bool
 	dryRun  bool
 	command string   // line of a shell, in place of a task file
 	name    string   // empty keeps the name in the file
@@ -63,11 +64,12 @@ func (o *submitOptions) flags(cmd *cobra.Command, whose string) {
 		flags.String(name, "", "accepted as in sky; all tasks run on the server's cluster")
 		_ = flags.MarkHidden(name)
 	}
-	flags.StringVar(&o.timeout, "timeout", "", "`duration` after which the server ends a running task, for example 2h or 1h30m, or none; overrides "+whose)
+	flags.StringVar(&o.timeout, "max-duration", "", "`duration` after which the server ends a running task, for example 2h or 1h30m, or none; overrides "+whose)
 	flags.StringArrayVar(&o.annotations, "annotation", nil, "your own metadata, `KEY=VALUE`, which the status of the task shows and by which lists filter; repeatable")
 	flags.StringVar(&o.notify, "notify", "", "`URL` to which the server sends the phase changes of the tasks, or none; overrides "+whose+"; the default is the variable "+envNotify)
 	o.valueFlags(cmd)
-	neverAsks(cmd)
+	flags.BoolVarP(&o.yes, "yes", "y", false, "accepted as in sky")
+	_ = flags.MarkHidden("yes")
 	flags.SetNormalizeFunc(skyNames)
 }
 
@@ -84,19 +86,17 @@ func (o submitOptions) warnings(given *pflag.FlagSet) (all []string) {
 	return all
 }
 
-// skyNames maps the names of flags of SkyPilot to the names of flags of this command.
+// skyNames maps the names of flags of SkyPilot, and old names, to the names of flags of this command.
 func skyNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if name == "detach-run" || name == "async" {
+	switch name {
+	case "detach-run", "async":
 		name = "detach"
+	case "dryrun":
+		name = "dry-run"
+	case "timeout": // the old name
+		name = "max-duration"
 	}
 	return pflag.NormalizedName(name)
-}
-
-// neverAsks adds a flag that sky requires in scripts. The command ignores the flag, because it
-// never asks.
-func neverAsks(cmd *cobra.Command) {
-	cmd.Flags().BoolP("yes", "y", false, "accepted as in sky; this command asks no question")
-	_ = cmd.Flags().MarkHidden("yes")
 }
 
 // valueFlags adds the flags that set variables and secrets.
@@ -159,7 +159,7 @@ func (o submitOptions) checkResources() error {
 	var t task.Spec
 	taskfile.Overrides{CPUs: o.cpus, Memory: o.memory, Accelerators: o.gpus, ImageID: o.image, MaxDuration: o.timeout}.Override(&t)
 	if _, err := t.TimeLimit(); err != nil {
-		return exit.Usagef("--timeout: %v", err)
+		return exit.Usagef("--max-duration: %v", err)
 	}
 	r := t.Resources
 	if _, err := r.CPU(); err != nil {

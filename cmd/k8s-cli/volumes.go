@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,25 +158,27 @@ func newDeleteVolumeCommand(e *env, s *server) *cobra.Command {
 }
 
 func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string, force, yes bool) error {
-	remove := c.ForceDeleteVolume
-	if !force {
-		remove = c.DeleteVolume
-		v, err := ref.Volume(ctx, c, text)
-		if err != nil {
-			return err
-		}
-		yes, err := p.confirmed(yes, fmt.Sprintf("Are you sure you want to delete volume %s (%s)?", v.ID, v.Name), "--force")
-		if !yes {
-			return err
-		}
-		text = v.ID
+	v, err := ref.VolumeToChange(ctx, c, text)
+	if err != nil {
+		return err
 	}
-	deleted, err := ref.OfVolume(ctx, c, func(id string) (task.Deleted, error) { return remove(ctx, id) })(text)
+	yes, err = p.confirmed(yes || force, fmt.Sprintf("Are you sure you want to delete volume %s (%s)?", v.ID, v.Name), "--force")
+	if !yes {
+		return err
+	}
+	remove := c.DeleteVolume
+	if force {
+		remove = c.ForceDeleteVolume
+	}
+	deleted, err := remove(ctx, v.ID)
+	if errors.Is(err, task.ErrNotFound) { // another client deleted it meanwhile
+		err = &ref.MissingError{Err: err}
+	}
 	if err != nil {
 		return err
 	}
 	return p.present(deleted, func() {
 		p.Done("Volume deleted successfully",
-			show.Field{Name: "Volume ID", Value: deleted.ID}, show.Field{Name: "Status", Value: deleted.Status})
+			show.Field{Name: "Volume ID", Value: deleted.ID}, show.Field{Name: "Name", Value: v.Name}, show.Field{Name: "Status", Value: deleted.Status})
 	})
 }

@@ -81,7 +81,7 @@ func TestCompleteTaskLifecycle(t *testing.T) {
 	logs := myuser.begin(t, "jobs", "logs", id)
 
 	stopped := myuser.cli(t, "jobs", "stop", id).ok(t)
-	if want := "✓ Task stopped successfully\n  Task ID: " + id + "\n  Status: stopped\n"; stopped != want {
+	if want := "✓ Task stopped successfully\n  Task ID: " + id + "\n  Name: training-job\n  Status: stopped\n"; stopped != want {
 		t.Errorf("jobs stop printed %q, want %q", stopped, want)
 	}
 	attached.end(t).fails(t, 103)
@@ -89,7 +89,7 @@ func TestCompleteTaskLifecycle(t *testing.T) {
 	myuser.awaitNothing(t, id)
 
 	deleted := myuser.cli(t, "volumes", "delete", volume, "--force").ok(t)
-	if want := "✓ Volume deleted successfully\n  Volume ID: " + volume + "\n  Status: deleted\n"; deleted != want {
+	if want := "✓ Volume deleted successfully\n  Volume ID: " + volume + "\n  Name: data-vol\n  Status: deleted\n"; deleted != want {
 		t.Errorf("volumes delete printed %q, want %q", deleted, want)
 	}
 	myuser.awaitNoClaim(t, "data-vol-"+volume)

@@ -16,7 +16,10 @@ import (
 // Last stands for the object of the user that was created last.
 const Last = "@last"
 
-const maxNamed = 5 // objects that an error about an ambiguous text names
+const (
+	maxNamed   = 5 // objects that an error about an ambiguous text names
+	leastStart = 4 // characters of an id in a command that changes something; fewer are often a number or a typing error
+)
 
 // An Object is a task or a volume that a user may mean.
 type Object struct {
@@ -60,6 +63,21 @@ func Do[T any](ctx context.Context, kind task.Kind, text string, list Lister, do
 		err = &MissingError{err}
 	}
 	return answer, err
+}
+
+// careful is list for commands that change something: a text of fewer than leastStart characters
+// must be a whole id or a name.
+func careful(kind task.Kind, list Lister) Lister {
+	return func(ctx context.Context, text string) ([]Object, error) {
+		all, err := list(ctx, text)
+		if err != nil || len(text) >= leastStart || slices.ContainsFunc(all, func(o Object) bool { return o.ID == text || o.Name == text }) {
+			return all, err
+		}
+		if i := slices.IndexFunc(all, func(o Object) bool { return strings.HasPrefix(o.ID, text) }); i >= 0 && text != "" {
+			return nil, fmt.Errorf("%q is too short to name %s %s (%s, %s); write at least %d characters of the id, or the name", text, kind, all[i].ID, all[i].Name, all[i].Phase, leastStart)
+		}
+		return all, nil
+	}
 }
 
 // Choose returns the id of the object that text means: the object with this id, the newest

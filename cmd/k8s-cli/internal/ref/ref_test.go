@@ -42,6 +42,33 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestCommandsThatChangeSomethingNeedMoreOfAnID(t *testing.T) {
+	objects := append(sample(), Object{ID: "zz000000", Name: "1", Phase: "running"})
+	for text, want := range map[string]string{
+		"abc":   `"abc" is too short to name task abcd1234 (train, running); write at least 4 characters of the id, or the name`,
+		"a":     `"a" is too short to name task abcd1234 (train, running); write at least 4 characters of the id, or the name`,
+		"abcd":  "abcd1234",
+		"1":     "zz000000", // a whole name
+		"@last": "abxy1234",
+		"no":    "no such task",
+		"":      "no such task",
+	} {
+		list := careful(task.KindTask, func(context.Context, string) ([]Object, error) { return objects, nil })
+		got, err := Do(t.Context(), task.KindTask, text, list, func(id string) (string, error) {
+			if len(id) < 8 {
+				return "", task.Error(task.ErrNotFound, "no such task")
+			}
+			return id, nil
+		})
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q means %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestAmbiguousTextNamesFewObjects(t *testing.T) {
 	var all []Object
 	for range 12 {

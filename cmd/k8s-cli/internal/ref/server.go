@@ -47,6 +47,27 @@ func Volume(ctx context.Context, c *client.Client, text string) (task.VolumeStat
 	return OfVolume(ctx, c, func(id string) (task.VolumeStatus, error) { return c.Volume(ctx, id) })(text)
 }
 
+// ChangingHelp explains in the help of a command that changes a task what an id may be.
+const ChangingHelp = `ID is the id of a task, at least four characters of the beginning of an id, the
+name of a task, or @last for your newest task.`
+
+// TaskToChange is Task for commands that change the task: of an id, they take at least leastStart
+// characters.
+func TaskToChange(ctx context.Context, c *client.Client, text string) (task.Status, error) {
+	return Do(ctx, task.KindTask, text, careful(task.KindTask, tasksOf(c)), func(id string) (task.Status, error) { return c.Task(ctx, id) })
+}
+
+// TaskToStop is TaskToChange, except that a name means only the active tasks of this name, if there
+// are any.
+func TaskToStop(ctx context.Context, c *client.Client, text string) (task.Status, error) {
+	return Do(ctx, task.KindTask, text, careful(task.KindTask, activeFirst(tasksOf(c))), func(id string) (task.Status, error) { return c.Task(ctx, id) })
+}
+
+// VolumeToChange is Volume for commands that change the volume.
+func VolumeToChange(ctx context.Context, c *client.Client, text string) (task.VolumeStatus, error) {
+	return Do(ctx, task.KindVolume, text, careful(task.KindVolume, volumesOf(c)), func(id string) (task.VolumeStatus, error) { return c.Volume(ctx, id) })
+}
+
 // tasksOf returns the tasks that a text may mean: the newest task, the tasks with this name,
 // or all tasks, because the server cannot search for the beginning of an id.
 func tasksOf(c *client.Client) Lister {
@@ -78,10 +99,8 @@ func tasksOf(c *client.Client) Lister {
 	}
 }
 
-// ActiveFirst is tasksOf for commands that act on active tasks: a name means only the active
-// tasks of this name, if there are any.
-func ActiveFirst(c *client.Client) Lister {
-	list := tasksOf(c)
+// activeFirst is list, except that a name means only the active tasks of this name, if there are any.
+func activeFirst(list Lister) Lister {
 	return func(ctx context.Context, text string) ([]Object, error) {
 		all, err := list(ctx, text)
 		active := slices.DeleteFunc(slices.Clone(all), func(o Object) bool { return o.Name != text || task.Phase(o.Phase).Over() })
