@@ -30,14 +30,14 @@ shows the number of tasks by status, the estimated time until the last task
 ends, and the task that failed first.`
 
 func newGroupsCommand(e *env, s *server) *cobra.Command {
-	var allUsers bool
+	var allUsers, watch bool
 	cmd := &cobra.Command{
 		Use:     "groups [NAME...]",
 		Aliases: []string{"group", "sweeps"},
 		Short:   "List groups of tasks, newest first",
 		Long:    groupsHelp,
-		Example: `  # List your groups
-  k8s-cli jobs groups
+		Example: `  # List your groups, and keep the list up to date
+  k8s-cli jobs groups --watch
 
   # Print how many tasks of a group failed
   k8s-cli jobs groups shards -o jsonpath={.by_status.failed}`,
@@ -48,8 +48,15 @@ func newGroupsCommand(e *env, s *server) *cobra.Command {
 	p.quietFlag(cmd)
 	p.headerFlag(cmd)
 	cmd.Flags().BoolVarP(&allUsers, "all-users", "u", false, "list the groups of all users")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "on a terminal, keep the list up to date")
 	cmd.RunE = s.run(func(ctx context.Context, c *client.Client, names []string) error {
 		switch {
+		case watch && len(names) > 0:
+			return exit.Usagef("--watch cannot be combined with the name of a group; 'k8s-cli jobs events --group NAME --follow' prints its events")
+		case watch && !p.isLive():
+			return exit.Usagef("--watch needs a terminal here; 'k8s-cli jobs events --group NAME --follow' prints the events of a group")
+		case watch:
+			return runLive(ctx, e, c, p, liveGroups(c, allUsers))
 		case len(names) == 0:
 			return listGroups(ctx, c, p, allUsers)
 		case allUsers:
@@ -186,7 +193,7 @@ func waitForGroup(ctx context.Context, c *client.Client, p *printer, name string
 	defer cancel()
 	g, err := c.WatchGroup(waiting, name, func(left int, _ task.Event) error {
 		if p.ErrStyle.Live {
-			p.Line(fmt.Sprintf("%s tasks of group %s are not over", show.Count(left), name))
+			p.Line(fmt.Sprintf("%s tasks of group %s have not ended", show.Count(left), name))
 		}
 		return nil
 	})
@@ -205,17 +212,7 @@ func waitForGroup(ctx context.Context, c *client.Client, p *printer, name string
 	if err := p.present(g, func() { fmt.Fprintln(p.Out, show.Group(g)) }); err != nil {
 		return err
 	}
-	return codeError(groupCode(g))
-}
-
-// groupCode returns the highest of the exit codes of the tasks of a group.
-func groupCode(g group.Group) (code int) {
-	for phase, n := range g.ByStatus {
-		if n > 0 {
-			code = max(code, phaseCode(phase))
-		}
-	}
-	return code
+	return codeError(phaseCode(g.Phase))
 }
 
 func printGroupEvents(ctx context.Context, c *client.Client, p *printer, name string) error {

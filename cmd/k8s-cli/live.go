@@ -9,6 +9,8 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/query"
 )
 
 // isLive reports whether the output is a terminal on which a list can be redrawn.
@@ -32,7 +34,7 @@ func liveTasks(c *client.Client, p *printer, l listing) live.List {
 			if q.Limit == 0 || q.Limit > rows {
 				q.Limit = rows
 			}
-			page, err = rowsOf(ctx, c, q, columns)
+			page, err = runningFirst(ctx, c, q, columns)
 			return err
 		},
 		Print: func(b *strings.Builder, s show.Style) {
@@ -40,6 +42,41 @@ func liveTasks(c *client.Client, p *printer, l listing) live.List {
 			writeTotal(b, task.KindTask, len(page.Items), page.Total)
 		},
 	}
+}
+
+// runningFirst is rowsOf with the running tasks before the others, unless the query has a status or an
+// order. Otherwise, the waiting tasks of a large sweep would hide them.
+func runningFirst(ctx context.Context, c *client.Client, q query.Tasks, columns show.Columns) (client.Page[show.Row], error) {
+	page, err := rowsOf(ctx, c, q, columns)
+	if err != nil || len(q.Phases) > 0 || q.Sort != "" {
+		return page, err
+	}
+	isRunning := func(r show.Row) bool { return r.Phase == task.Running }
+	var first []show.Row
+	if page.Total > len(page.Items) {
+		q.Phases = []task.Phase{task.Running}
+		running, err := rowsOf(ctx, c, q, columns)
+		if err != nil {
+			return page, err
+		}
+		first = running.Items
+	}
+	known := map[string]bool{}
+	for _, r := range first {
+		known[r.ID] = true
+	}
+	var rest []show.Row
+	for _, r := range page.Items {
+		switch {
+		case known[r.ID]:
+		case isRunning(r):
+			first = append(first, r)
+		default:
+			rest = append(rest, r)
+		}
+	}
+	page.Items = append(first, rest...)[:len(page.Items)]
+	return page, nil
 }
 
 // liveVolumes returns the live list of the volumes.
@@ -57,6 +94,20 @@ func liveVolumes(c *client.Client, columns show.Columns, allUsers bool) live.Lis
 			show.Volumes(b, s, volumes[:shown], columns)
 			writeTotal(b, task.KindVolume, shown, len(volumes))
 		},
+	}
+}
+
+// liveGroups returns the live list of the newest groups.
+func liveGroups(c *client.Client, allUsers bool) live.List {
+	var groups []group.Group
+	return live.List{
+		Kind: task.KindTask, AllUsers: allUsers,
+		Load: func(ctx context.Context, rows int) error {
+			page, err := c.Groups(ctx, client.GroupQuery{AllUsers: allUsers, Limit: rows})
+			groups = page.Items
+			return err
+		},
+		Print: func(b *strings.Builder, s show.Style) { show.Groups(b, s, groups, allUsers) },
 	}
 }
 

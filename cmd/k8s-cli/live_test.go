@@ -55,7 +55,7 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 	var requests []time.Time
 	c := client.New(server.URL, "ann").WrapTransport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Path == "/tasks" {
+			if r.URL.Path == "/tasks" && !r.URL.Query().Has("status") {
 				if requests = append(requests, time.Now()); len(requests) == 4 {
 					interrupt()
 				}
@@ -97,6 +97,73 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 	}
 	if !strings.Contains(text, "Total tasks: 120 (6 fit on this screen)") {
 		t.Errorf("it lacks the total: %q", text)
+	}
+}
+
+// TestWatchShowsRunningTasksFirst watches a sweep with many waiting tasks on a terminal that becomes
+// narrower after the first frame.
+func TestWatchShowsRunningTasksFirst(t *testing.T) {
+	var tasks []task.Status
+	for n := range 40 {
+		s := task.Status{ID: fmt.Sprintf("task%04d", n), CreatedAt: at(n), Phase: task.Pending}
+		if n < 2 {
+			s.Phase = task.Running
+		}
+		tasks = append(tasks, s)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /tasks", func(w http.ResponseWriter, r *http.Request) {
+		q, err := query.Parse(r.URL.Query())
+		if err != nil {
+			t.Error(err)
+		}
+		writeList(w, q, tasks)
+	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	c := client.New(server.URL, "ann")
+	defer c.Close()
+	var out bytes.Buffer
+	narrow := false
+	e := &env{
+		Console: console.Console{Out: console.NewOutput(&out), ErrOut: &out, Style: show.Style{Live: true}, Size: func() (columns, rows int) {
+			switch {
+			case strings.Count(out.String(), "task0039") > 1:
+				interrupt()
+			case out.Len() > 0:
+				narrow = true
+			}
+			if narrow {
+				return 40, 10
+			}
+			return 90, 10
+		}},
+		interrupts: func(context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+	}
+	p := &printer{&e.Console, show.Text}
+	if err := runLive(t.Context(), e, c, p, liveTasks(c, p, listing{})); exitCode(err, true) != exit.Interrupted {
+		t.Errorf("the error is %v", err)
+	}
+	first, second, cleared := strings.Cut(out.String(), "\x1b[H\x1b[2J")
+	if !cleared {
+		t.Fatalf("the terminal is not cleared after it became narrower: %q", out.String())
+	}
+	for _, frame := range []string{first, second} {
+		var ids []string
+		for _, line := range strings.Split(frame, "\n") {
+			if id, _, ok := strings.Cut(line, " "); ok && strings.HasPrefix(id, "task0") {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) < 6 || strings.Join(ids[:6], " ") != "task0001 task0000 task0039 task0038 task0037 task0036" {
+			t.Errorf("the frame has the tasks %v", ids)
+		}
 	}
 }
 

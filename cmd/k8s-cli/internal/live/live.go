@@ -87,7 +87,9 @@ func (l List) redraw(ctx context.Context, p *console.Console, s *redraw.Screen, 
 	defer second.Stop()
 	next := changed // nil during the pause after a request
 	var pause <-chan time.Time
+	columns, rows := p.Size()
 	for {
+		stale := false // the loaded rows are not those of now, or not those of this screen
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -98,7 +100,15 @@ func (l List) redraw(ctx context.Context, p *console.Console, s *redraw.Screen, 
 			continue
 		case <-second.C:
 		case <-next:
-			_, rows := p.Size()
+			stale = true
+		}
+		if wide, high := p.Size(); wide != columns || high != rows {
+			columns, rows, stale = wide, high, true
+			if err := s.Clear(); err != nil {
+				return err
+			}
+		}
+		if stale {
 			if err := l.Load(ctx, max(rows-BesideRows, 1)); err != nil {
 				return err
 			}
@@ -106,7 +116,7 @@ func (l List) redraw(ctx context.Context, p *console.Console, s *redraw.Screen, 
 		}
 		var b strings.Builder
 		style := p.Style
-		style.Width, _ = p.Size()
+		style.Width = columns
 		l.Print(&b, style)
 		if err := errors.Join(s.Draw(b.String()), p.Out.Err()); err != nil {
 			return err

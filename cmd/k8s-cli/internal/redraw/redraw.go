@@ -13,6 +13,7 @@ const (
 	showCursor = "\x1b[?25h"
 	eraseLine  = "\x1b[K" // to the end of the line
 	eraseBelow = "\x1b[J"
+	eraseAll   = "\x1b[H\x1b[2J" // and moves the cursor to the top
 )
 
 // A Screen is a part of a terminal that holds one text. Close must be called, because a
@@ -46,6 +47,17 @@ func (s *Screen) Draw(text string) error {
 	b.WriteString(eraseBelow)
 	s.shown, s.lines, s.open = text, lines, true
 	_, err := io.WriteString(s.w, b.String())
+	return err
+}
+
+// Clear erases the terminal, so that the next Draw begins at its top. After a change of the size of the
+// terminal, the lines of the text may be anywhere.
+func (s *Screen) Clear() error {
+	if !s.open {
+		return nil
+	}
+	s.shown, s.lines = "", 0
+	_, err := io.WriteString(s.w, eraseAll)
 	return err
 }
 

@@ -21,6 +21,10 @@ func TestDrawReplacesTheTextInPlace(t *testing.T) {
 		}
 	}
 	b.Reset()
+	if err := errors.Join(s.Clear(), s.Draw("d\n")); err != nil || b.String() != eraseAll+"\x1b[?25ld\x1b[K\r\n\x1b[J" {
+		t.Errorf("after Clear, Draw wrote %q, %v", b.String(), err)
+	}
+	b.Reset()
 	s.Close()
 	s.Close()
 	if b.String() != showCursor {
@@ -30,7 +34,9 @@ func TestDrawReplacesTheTextInPlace(t *testing.T) {
 
 func TestCloseOfAnUnusedScreenWritesNothing(t *testing.T) {
 	var b strings.Builder
-	New(&b).Close()
+	s := New(&b)
+	_ = s.Clear()
+	s.Close()
 	if b.Len() > 0 {
 		t.Errorf("it wrote %q", b.String())
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // A table is text in aligned columns. Output that is no terminal has all columns. On a
-// terminal that is narrower than the table, the table loses whole columns in a fixed order,
+// terminal that is narrower than the table, the table loses columns without any value, then others in
+// a fixed order,
 // and one column of sentences may be truncated. All other columns stay complete, even if
 // the lines are then wider than the terminal.
 type table struct {
@@ -43,12 +44,20 @@ func width(text string) int { return screen.StringWidth(text) }
 // cut truncates text to a number of columns. Truncated text ends with an ellipsis.
 func cut(text string, columns int) string { return screen.Truncate(text, columns, "…") }
 
+// isEmpty reports whether no cell of a column has a value.
+func (c column) isEmpty() bool {
+	return !slices.ContainsFunc(c.cells, func(cell string) bool { return cell != noValue })
+}
+
+// noValue is the text of a cell without a value.
+const noValue = "-"
+
 // add appends a column. cell returns the text of the column for each row.
 func (t *table) add(c column, cell func(row int) string) {
 	for i := range t.rows {
 		text := Plain(cell(i))
 		if text == "" {
-			text = "-"
+			text = noValue
 		}
 		c.cells = append(c.cells, text)
 	}
@@ -83,6 +92,11 @@ func (t table) fit(limit int) layout {
 			l[i] = max(l[i], width(cell))
 		}
 		last = max(last, c.drop, c.shrink)
+	}
+	for i, c := range t.columns {
+		if limit > 0 && l.total() > limit && c.drop > 0 && c.isEmpty() {
+			l[i] = 0
+		}
 	}
 	full := slices.Clone(l)
 	for step := 1; limit > 0 && step <= last && l.total() > limit; step++ {
