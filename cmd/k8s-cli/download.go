@@ -32,8 +32,10 @@ the server stores when the scripts of a node have ended.
 ` + ref.Help + `
 
 The command writes the files to DIR, by default to a directory with the id of
-the task. The files of a task with several nodes are in node-0, node-1 and so
-on. A path of the task file that begins with / keeps its directories.
+the task. With --group, each task has a directory of its own in DIR: its id, and
+for a sweep its variables, such as mqp6bsu4_LR=0.1. The files of a task with
+several nodes are in node-0, node-1 and so on. A path of the task file that
+begins with / keeps its directories.
 
 Existing files stay unless you pass --force; the command then writes nothing.
 Symbolic links that lead out of DIR, and special files, are left out with a
@@ -100,7 +102,7 @@ func (d outputDownload) downloadGroup(ctx context.Context, c *client.Client, dir
 		found, err := c.Task(ctx, id)
 		if err == nil && len(found.Metadata.Outputs) > 0 {
 			count++
-			d.dir = filepath.Join(cmp.Or(dir, d.group), id)
+			d.dir = filepath.Join(cmp.Or(dir, d.group), directoryOf(found))
 			err = d.downloadTask(ctx, c, found)
 		}
 		if err != nil {
@@ -111,6 +113,18 @@ func (d outputDownload) downloadGroup(ctx context.Context, c *client.Client, dir
 		return fmt.Errorf("no task of the group %s has outputs yet", d.group)
 	}
 	return wrong.err()
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9=._+-]+`)
+
+// directoryOf returns the name of the directory of a task of a group: its id, and its point of a sweep.
+func directoryOf(t task.Status) string {
+	const most = 100 // bytes
+	point := notInNames.ReplaceAllString(t.Metadata.Annotations[task.AnnotationPoint], "_")
+	if point == "" || !isID.MatchString(t.ID) {
+		return t.ID
+	}
+	return t.ID + "_" + point[:min(len(point), most)]
 }
 
 var isID = regexp.MustCompile("^[a-z0-9]+$")

@@ -61,6 +61,21 @@ func outputServer(t *testing.T, nodes int, stored ...outputs.Output) http.Handle
 	}
 }
 
+// The directory of a task of a sweep says which point of the sweep the task is.
+func TestDirectoriesOfASweep(t *testing.T) {
+	for point, want := range map[string]string{
+		"":                              "abc12345",
+		"LR=0.1 BATCH=8":                "abc12345_LR=0.1_BATCH=8",
+		"DIR=../../etc/passwd":          "abc12345_DIR=.._.._etc_passwd",
+		"X=" + strings.Repeat("a", 300): "abc12345_X=" + strings.Repeat("a", 98),
+	} {
+		s := task.Status{ID: "abc12345", Metadata: task.Metadata{Annotations: map[string]string{task.AnnotationPoint: point}}}
+		if got := directoryOf(s); got != want {
+			t.Errorf("%q: %q, want %q", point, got, want)
+		}
+	}
+}
+
 func TestDownload(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "to")
 	three := outputServer(t, 3, outputs.Output{Node: 0, Size: 1, Missing: []string{"logs"}}, outputs.Output{Node: 1, Error: "it is too large"}, outputs.Output{Node: 2, Size: 1})

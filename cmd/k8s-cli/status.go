@@ -37,6 +37,9 @@ func printStatuses(ctx context.Context, c *client.Client, p *printer, ids []stri
 			fmt.Fprintln(p.Out)
 		}
 		show.Task(p.Out, p.Style, found[i])
+		if t, err := c.Spec(ctx, found[i].ID); err == nil { // an old server may have forgotten it
+			show.Requested(p.Out, p.Style, t)
+		}
 	})
 	return cmp.Or(err, missing)
 }

@@ -23,21 +23,28 @@ with a warning, or rejects it, with the line and the reason. It submits nothing
 and does not contact a server, so it does not check the limits of a server. The
 local files that a task needs must exist.
 
+A line with totals follows the findings on several tasks. -q prints only
+warnings and errors.
+
 FILE is a SkyPilot task file, or - for stdin. The exit code is 0 if no file
 has an error, and 1 otherwise. Warnings are not errors.`
 
 func newValidateCommand(e *env) *cobra.Command {
 	var o submitOptions
+	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check every field of task files",
 		Long:  validateHelp,
 		Example: `  # Check all task files of this directory
-  k8s-cli jobs validate *.yaml`,
+  k8s-cli jobs validate *.yaml
+
+  # Print only what is wrong
+  k8s-cli jobs validate -q *.yaml`,
 		Args:              takes(1, anyNumber),
 		ValidArgsFunction: complete.TaskFiles,
 	}
-	p := newPrinter(&e.Console, cmd)
+	p := newPlainPrinter(&e.Console, cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		if err := o.check(files, cmd.Flags()); err != nil {
 			return err
@@ -46,19 +53,27 @@ func newValidateCommand(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return validate(p, files, overrides)
+		return validate(p, files, overrides, quiet)
 	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only warnings and errors")
 	o.valueFlags(cmd)
 	return cmd
 }
 
-func validate(p *printer, files []string, o taskfile.Overrides) error {
+func validate(p *printer, files []string, o taskfile.Overrides, quiet bool) error {
 	var all []show.Report
 	for _, file := range files {
 		all = append(all, check(p.In, file, o)...)
 	}
-	if err := presentAll(p, len(all), all, func(i int) { show.Findings(p.Out, p.Style, all[i]) }); err != nil {
+	write := show.Findings
+	if quiet {
+		write = show.Problems
+	}
+	if err := presentAll(p, len(all), all, func(i int) { write(p.Out, p.Style, all[i]) }); err != nil {
 		return err
+	}
+	if len(all) > 1 && !quiet && !p.format.IsData() {
+		show.Totals(p.Out, all)
 	}
 	if slices.ContainsFunc(all, func(r show.Report) bool { return !r.Acceptable }) {
 		return exit.Silent(exit.Failure)
@@ -67,16 +82,15 @@ func validate(p *printer, files []string, o taskfile.Overrides) error {
 }
 
 // without returns findings in which the entries for missing files replace the findings on
-// the same fields.
-func without(findings []taskfile.Finding, missing map[string]string) []taskfile.Finding {
+// the same fields. lines has the lines of fields.
+func without(findings []taskfile.Finding, missing map[string]string, lines map[string]int) []taskfile.Finding {
 	for _, field := range slices.Sorted(maps.Keys(missing)) {
-		f := taskfile.Finding{Field: field, Severity: taskfile.Refused, Text: missing[field]}
+		f := taskfile.Finding{Field: field, Line: lines[field], Severity: taskfile.Refused, Text: missing[field]}
 		i := slices.IndexFunc(findings, func(f taskfile.Finding) bool { return f.Field == field })
 		if i < 0 {
 			findings = append(findings, f)
 			continue
 		}
-		f.Line = findings[i].Line
 		findings[i] = f
 	}
 	return findings
@@ -99,7 +113,9 @@ func check(stdin io.Reader, file string, o taskfile.Overrides) []show.Report {
 func reportOf(name string, data []byte, o taskfile.Overrides) show.Report {
 	findings := taskfile.Check(data, o)
 	if t, _, err := taskfile.ParseWith(data, o); err == nil {
-		findings = without(findings, localpath.Missing(t))
+		if missing := localpath.Missing(t); len(missing) > 0 {
+			findings = without(findings, missing, taskfile.Lines(data))
+		}
 	}
 	return show.NewReport(name, findings)
 }

@@ -19,6 +19,9 @@ func GroupEvents(w io.Writer, s Style, events []task.Event) { groupEventTable(ev
 func groupEventTable(events []task.Event) table {
 	t := table{rows: len(events)}
 	t.column("Task ID", func(i int) string { return events[i].TaskID })
+	if slices.ContainsFunc(events, func(e task.Event) bool { return e.Annotations[task.AnnotationPoint] != "" }) {
+		t.add(column{header: "Grid", drop: 1}, func(i int) string { return events[i].Annotations[task.AnnotationPoint] })
+	}
 	t.columns = append(t.columns, eventTable(events).columns...)
 	return t
 }
@@ -33,9 +36,10 @@ func eventTable(events []task.Event) table {
 
 // A Live table is a table that grows while the user reads it.
 type Live struct {
-	w     io.Writer
-	style Style
-	shown layout // nil before the first row
+	w       io.Writer
+	style   Style
+	shown   layout   // nil before the first row
+	headers []string // of the columns of shown
 }
 
 // NewLive returns an empty live table.
@@ -54,10 +58,14 @@ func (l *Live) Rows(c Columns, rows ...Row) { l.add(rowTable(rows, c, time.Now()
 func (l *Live) Volumes(c Columns, volumes ...task.VolumeStatus) { l.add(volumeTable(volumes, c)) }
 
 // add writes the rows of t. A column is at least as wide as in the rows before, and a dropped
-// column stays dropped. add writes the header before the first row.
+// column stays dropped. add writes the header before the first row, and before a row with other columns.
 func (l *Live) add(t table) {
-	if l.shown == nil {
-		l.shown = t.usual(l.style.Width)
+	var headers []string
+	for _, c := range t.columns {
+		headers = append(headers, c.header)
+	}
+	if l.shown == nil || !slices.Equal(headers, l.headers) {
+		l.headers, l.shown = headers, t.usual(l.style.Width)
 		if !l.style.NoHeaders {
 			fmt.Fprintln(l.w, t.line(l.style, l.shown, headerRow))
 		}

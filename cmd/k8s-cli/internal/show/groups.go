@@ -84,6 +84,9 @@ func Failure(f *group.Failure) string {
 		return ""
 	}
 	text := f.ID
+	if f.Point != "" {
+		text += " (" + f.Point + ")"
+	}
 	if f.ExitCode != nil {
 		text += fmt.Sprintf(", exit code %d", *f.ExitCode)
 	}
@@ -98,7 +101,7 @@ func Group(g group.Group) string {
 	text := "Group " + g.Name
 	switch over := g.Over(); {
 	case over < g.Total:
-		text += fmt.Sprintf(": %s of %s tasks over, %s", Count(over), Count(g.Total), groupCounts(g))
+		text += fmt.Sprintf(": %s of %s tasks have ended, %s", Count(over), Count(g.Total), groupCounts(g))
 	case g.Phase == task.Stopped:
 		text += " was stopped: " + groupCounts(g)
 	default:

@@ -3,6 +3,8 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"k8s-cli/pkg/taskfile"
@@ -32,6 +34,8 @@ func NewReport(file string, findings []taskfile.Finding) Report {
 	return r
 }
 
+const markWidth = 4 // columns before a finding
+
 // marks shows a severity as a sign, for terminals without colour.
 var marks = map[taskfile.Severity][2]string{
 	taskfile.Honoured: {"✓", green},
@@ -40,7 +44,41 @@ var marks = map[taskfile.Severity][2]string{
 }
 
 // Findings writes the findings on a file, one line for each field.
-func Findings(w io.Writer, s Style, r Report) {
+func Findings(w io.Writer, s Style, r Report) { writeFindings(w, s, r, r.Fields) }
+
+// Problems writes the warnings and the errors on a file; nothing if there are none.
+func Problems(w io.Writer, s Style, r Report) {
+	if r.warnings+r.errors > 0 {
+		writeFindings(w, s, r, slices.DeleteFunc(slices.Clone(r.Fields), func(f taskfile.Finding) bool { return f.Severity == taskfile.Honoured }))
+	}
+}
+
+// Totals writes a line about the reports on several tasks.
+func Totals(w io.Writer, reports []Report) {
+	wrong, errors, warnings := 0, 0, 0
+	for _, r := range reports {
+		errors, warnings = errors+r.errors, warnings+r.warnings
+		if !r.Acceptable {
+			wrong++
+		}
+	}
+	parts := []string{fmt.Sprintf("%d acceptable", len(reports)-wrong)}
+	for _, part := range []string{ofNumber(wrong, " not acceptable"), counted(errors, "error"), counted(warnings, "warning")} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	fmt.Fprintf(w, "\nTotal tasks: %d: %s\n", len(reports), strings.Join(parts, ", "))
+}
+
+func ofNumber(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + what
+}
+
+func writeFindings(w io.Writer, s Style, r Report, fields []taskfile.Finding) {
 	color, verdict := green, "acceptable"
 	if !r.Acceptable {
 		color, verdict = red, "not acceptable"
@@ -51,17 +89,9 @@ func Findings(w io.Writer, s Style, r Report) {
 		}
 	}
 	fmt.Fprintln(w, s.paint(color, Plain(r.File)+": "+verdict))
-	for _, f := range r.Fields {
-		parts := []string{f.Text}
-		if f.Field != "" {
-			parts = append([]string{f.Field}, parts...)
-		}
-		line := Plain(strings.Join(parts, ": "))
-		if f.Line > 0 {
-			line = fmt.Sprintf("line %d, %s", f.Line, line)
-		}
+	for _, f := range fields {
 		mark := marks[f.Severity]
-		fmt.Fprintf(w, "  %s %s\n", s.paint(mark[1], mark[0]), line)
+		fmt.Fprintf(w, "  %s %s\n", s.paint(mark[1], mark[0]), s.wrap(Plain(f.String()), markWidth))
 	}
 }
 

@@ -29,6 +29,7 @@ func RowOf(t task.Status) Row {
 		Row: overview.Row{
 			ID: t.ID, Name: t.Name, User: userOf(m.User, t.Username), Group: m.Group, Phase: t.Phase, Reason: m.Reason,
 			Created: seconds(&t.CreatedAt), Nodes: m.NumNodes,
+			Point: m.Annotations[task.AnnotationPoint],
 		},
 		Job: m.JobName, Namespace: m.Namespace, Message: m.Message,
 	}
@@ -82,6 +83,7 @@ const (
 	dropNodes
 	dropReason
 	dropResources
+	dropPoint
 	dropUser
 	dropDuration
 	dropAge
@@ -101,6 +103,9 @@ func rowTable(rows []Row, c Columns, now time.Time) table {
 	}
 	if slices.ContainsFunc(rows, func(r Row) bool { return r.Group != "" }) {
 		t.add(column{header: "Group", drop: dropGroup}, func(i int) string { return rows[i].Group })
+	}
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Point != "" }) {
+		t.add(column{header: "Grid", drop: dropPoint}, func(i int) string { return rows[i].Point })
 	}
 	if c.Details {
 		t.add(column{header: "Job Name", drop: dropJob}, func(i int) string { return rows[i].Job })

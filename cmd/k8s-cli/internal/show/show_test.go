@@ -80,6 +80,38 @@ a        -                           failed
 
 // TestWideCharacters checks that the columns are aligned on a terminal, where some characters
 // take two columns and others none.
+func TestColumnsWithoutValuesGoFirst(t *testing.T) {
+	all := rows()
+	for i := range all {
+		all[i].GPUs, all[i].Reason = "", ""
+	}
+	var b strings.Builder
+	rowTable(all, Columns{}, time.Unix(1000+3600, 0)).write(&b, Style{Width: 90})
+	const want = `Task ID  Name                        Status   Created              Age  Duration  Nodes
+b        a-name-that-is-rather-long  running  1970-01-01T00:16:40  60m  59m       2
+a        -                           failed   1970-01-01T00:15:00  61m  90s       0
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestSentencesBreakBetweenWords(t *testing.T) {
+	s := Style{Width: 20}
+	for text, want := range map[string]string{
+		"short":                           "short",
+		"a sentence of several words":     "a sentence of\nseveral words",
+		"averyverylongwordthatdoesnotfit": "averyverylongwordthatdoesnotfit",
+	} {
+		if got := s.Error(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	if got, want := s.wrap("a sentence of several words", 8), "a sentence\n        of several\n        words"; got != want {
+		t.Errorf("with an indent: %q, want %q", got, want)
+	}
+}
+
 func TestWideCharacters(t *testing.T) {
 	var all []Row
 	for _, name := range []string{"plain", "日本語", "한국어", "ok👍", "e\u0301te\u0301", "👍🏽", "🇩🇪", "①"} {

@@ -47,11 +47,36 @@ func (s Style) Line(text string) string {
 	return erased + s.paint(gray, text)
 }
 
-// Error returns text in the colour of errors.
-func (s Style) Error(text string) string { return s.paint(red, Plain(text)) }
+// Error returns text in the colour of errors, with line breaks between words.
+func (s Style) Error(text string) string { return s.paint(red, s.wrap(Plain(text), 0)) }
 
-// Warning returns text in the colour of warnings.
-func (s Style) Warning(text string) string { return s.paint(yellow, Plain(text)) }
+// Warning returns text in the colour of warnings, with line breaks between words.
+func (s Style) Warning(text string) string { return s.paint(yellow, s.wrap(Plain(text), 0)) }
+
+// wrap breaks text between words where the terminal would break it within a word. The text begins in the
+// column indent, and so do the next lines. Output that is no terminal has no line breaks.
+func (s Style) wrap(text string, indent int) string {
+	if s.Width <= indent || indent+width(text) <= s.Width {
+		return text
+	}
+	var b strings.Builder
+	column := indent
+	for i, word := range strings.Split(text, " ") {
+		n := width(word)
+		switch {
+		case i == 0:
+		case column+1+n > s.Width:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
 
 // rankColors are the colours of nodes and of tasks whose lines are mixed. Red is missing, because
 // it is the colour of errors.

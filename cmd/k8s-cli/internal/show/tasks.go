@@ -38,6 +38,7 @@ func Task(w io.Writer, s Style, t task.Status) {
 		{"pending_nodes", strconv.Itoa(m.Pending)},
 		{"user", userOf(m.User, t.Username)},
 		{"group", m.Group},
+		{"grid", m.Annotations[task.AnnotationPoint]},
 		{"ports", strings.Join(m.Ports, ", ")},
 		{"annotations", annotations(m)},
 		{"position", position(m)},
@@ -61,12 +62,43 @@ func Task(w io.Writer, s Style, t task.Status) {
 	}
 }
 
-func annotations(m task.Metadata) string {
-	all := make([]string, 0, len(m.Annotations))
-	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
-		all = append(all, key+"="+m.Annotations[key])
+// Requested writes what the nodes of a task request, and the variables of the task.
+func Requested(w io.Writer, s Style, t task.Spec) {
+	first := t.Resources.Alternatives()[0]
+	fields := []Field{
+		{"cpus", first.CPUs},
+		{"memory", first.Memory},
+		{"accelerators", first.Accelerators},
+		{"image_id", first.ImageID},
+		{"envs", pairs(t.Envs)},
+	}
+	fields = slices.DeleteFunc(fields, Field.empty)
+	if len(fields) == 0 {
+		return
+	}
+	headline := "Requested"
+	if n := len(t.Resources.Alternatives()); n > 1 {
+		headline += fmt.Sprintf(" (the first of %d alternatives)", n)
+	}
+	fmt.Fprintln(w, "\n"+s.paint(bold, headline))
+	writeFields(w, s, fields)
+}
+
+// pairs formats a mapping as KEY=VALUE, in the order of the keys.
+func pairs(m map[string]string) string {
+	all := make([]string, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, key+"="+m[key])
 	}
 	return strings.Join(all, ", ")
+}
+
+// annotations returns the annotations of the user, without the point of a sweep, which has a line of its
+// own.
+func annotations(m task.Metadata) string {
+	own := maps.Clone(m.Annotations)
+	delete(own, task.AnnotationPoint)
+	return pairs(own)
 }
 
 // writeStored writes the outputs that the server stored.
