@@ -127,7 +127,7 @@ func (o *logging) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.NoFollow, "no-follow", false, "print the current log and exit")
 	flags.BoolVarP(&o.follow, "follow", "f", true, "follow the log; --follow=false is --no-follow")
 	flags.IntVar(&o.tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
-	flags.DurationVar(&o.Since, "since", time.Duration(0), "print only lines newer than this `duration`, for example 10m")
+	flags.Var(sinceFlag{&o.Since}, "since", "print only lines written since an `age` such as 10m or 2d, or a time")
 	flags.IntVar(&o.node, "node", 0, "print only the node with this `rank`; ranks start at 0")
 	flags.IntVar(&o.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
 	flags.StringVar(&o.numbers, "lines", "", "print only the lines with these `numbers`, for example 101-200")
@@ -149,8 +149,8 @@ func (o *logging) check(cmd *cobra.Command) error {
 		o.Node = &o.node
 	}
 	o.NoFollow = o.NoFollow || !o.follow
-	if o.tail < 0 || o.node < 0 || o.Since < 0 || o.Attempt < 0 {
-		return exit.Usagef("--tail, --node, --since and --attempt must not be negative")
+	if o.tail < 0 || o.node < 0 || o.Attempt < 0 {
+		return exit.Usagef("--tail, --node and --attempt must not be negative")
 	}
 	if err := o.checkNumbers(cmd); err != nil {
 		return err
@@ -205,7 +205,7 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o loggi
 		id, code, err := followOne(ctx, &e.Console, c, text, o, i == 0)
 		switch {
 		case ctx.Err() != nil:
-			leave(&e.Console, id)
+			leave(ctx, &e.Console, c, id)
 			return exit.Silent(max(highest, exit.TaskNotFinished))
 		case errors.Is(err, task.ErrNotFound):
 			printError(&e.Console, err)
@@ -268,10 +268,24 @@ func logEnded(ctx context.Context, screen *console.Console, c *client.Client, id
 	return phaseCode(s.Phase), nil
 }
 
-// leave prints how to follow the log of a task again.
-func leave(screen *console.Console, id string) {
+// leaveLimit bounds the request for the status of a task after Ctrl-C.
+const leaveLimit = 2 * time.Second
+
+// leave prints the phase of a task, and how to follow its log again.
+func leave(ctx context.Context, screen *console.Console, c *client.Client, id string) {
 	fmt.Fprintln(screen.ErrOut, "\nStopped tailing logs")
-	screen.Say("Task %[1]s is still running: run 'k8s-cli jobs logs %[1]s' to follow it again, or 'k8s-cli jobs stop %[1]s' to stop it", id)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
+	defer cancel()
+	s, err := c.Task(ctx, id)
+	state := "goes on"
+	switch {
+	case err == nil && s.Phase.Over():
+		screen.Say("%s", summary(s))
+		return
+	case err == nil:
+		state = "is still " + string(s.Phase)
+	}
+	screen.Say("Task %[1]s %[2]s: run 'k8s-cli jobs logs %[1]s' to follow it again, or 'k8s-cli jobs stop %[1]s' to stop it", id, state)
 }
 
 func phaseCode(p task.Phase) int {

@@ -123,7 +123,7 @@ func TestCtrlC(t *testing.T) {
 	left := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/tasks/abc12345" {
-			_ = json.NewEncoder(w).Encode(task.Status{ID: "abc12345", Phase: task.Running})
+			_ = json.NewEncoder(w).Encode(task.Status{ID: "abc12345", Phase: task.Pending})
 			return
 		}
 		_, _ = io.WriteString(w, "one\n")
@@ -159,7 +159,7 @@ func TestCtrlC(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exit.TaskNotFinished {
 		t.Errorf("exit code %d, want %d", code, exit.TaskNotFinished)
 	}
-	if !strings.Contains(talk.String(), "\nStopped tailing logs\n") || !strings.Contains(talk.String(), "'k8s-cli jobs logs abc12345'") {
+	if !strings.Contains(talk.String(), "\nStopped tailing logs\n") || !strings.Contains(talk.String(), "Task abc12345 is still pending: run 'k8s-cli jobs logs abc12345'") {
 		t.Errorf("it said %q", talk.String())
 	}
 }

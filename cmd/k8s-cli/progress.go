@@ -25,6 +25,7 @@ type progress struct {
 	mu     sync.Mutex
 	line   string // currently on the screen
 	ended  bool
+	pause  time.Duration // between two requests for the state
 }
 
 // Write removes the progress line, then writes a part of the log.
@@ -60,23 +61,53 @@ func (p *progress) run(ctx context.Context, c *client.Client, id string) {
 			p.show(standing(s))
 		}
 		select {
-		case <-time.After(progressPause):
+		case <-time.After(p.pause):
 		case <-ctx.Done():
 		}
 	}
 	p.end()
 }
 
-// copyLog copies the log of a task to out. On a terminal, it shows a progress line until
-// the log begins.
+// plainPause is the time between two requests for the state of a waiting task without a terminal.
+const plainPause = 10 * time.Second
+
+// runPlain prints a line for each new reason why the task waits, until ctx ends or the log begins. A task
+// that begins soon gets no line.
+func (p *progress) runPlain(ctx context.Context, c *client.Client, id string) {
+	said := ""
+	for {
+		select {
+		case <-time.After(p.pause):
+		case <-ctx.Done():
+			return
+		}
+		s, err := c.Task(ctx, id)
+		if err != nil || s.Phase != task.Pending || s.Metadata.Reason == said {
+			continue
+		}
+		said = s.Metadata.Reason
+		p.mu.Lock()
+		if !p.ended {
+			p.screen.Say("Task %s is %s", id, standing(s))
+		}
+		p.mu.Unlock()
+	}
+}
+
+// copyLog copies the log of a task to out. Until the log begins, it shows what the task waits for: on a
+// terminal in one line, otherwise in a line for each reason.
 func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id string, o client.LogOptions, out io.Writer) error {
-	if !screen.ErrStyle.Live || o.NoFollow {
+	if o.NoFollow {
 		return c.Logs(ctx, id, o, out)
 	}
-	p := &progress{screen: screen, out: out}
+	p := &progress{screen: screen, out: out, pause: progressPause}
+	run := p.run
+	if !screen.ErrStyle.Live {
+		run, p.pause = p.runPlain, plainPause
+	}
 	watching, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { p.run(watching, c, id) })
+	beside.Go(func() { run(watching, c, id) })
 	err := c.Logs(ctx, id, o, p)
 	stop()
 	beside.Wait()

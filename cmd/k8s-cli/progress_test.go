@@ -77,6 +77,32 @@ func TestProgressUntilTheLogBegins(t *testing.T) {
 	}
 }
 
+// TestReasonsWithoutATerminal checks that each new reason why a task waits has one line.
+func TestReasonsWithoutATerminal(t *testing.T) {
+	reasons := make(chan string, 4)
+	for _, reason := range []string{"Unschedulable", "Unschedulable", "ContainerCreating", ""} {
+		reasons <- reason
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s := task.Status{ID: "a", Phase: task.Pending}
+		if s.Metadata.Reason = <-reasons; s.Metadata.Reason == "" {
+			s.Phase = task.Running
+			stop()
+		}
+		_ = json.NewEncoder(w).Encode(s)
+	}))
+	defer server.Close()
+	c := client.New(server.URL, "ann")
+	defer c.Close()
+	var talk bytes.Buffer
+	p := &progress{screen: &console.Console{ErrOut: &talk}, pause: 1}
+	p.runPlain(ctx, c, "a")
+	if want := "Task a is pending: Unschedulable\nTask a is pending: ContainerCreating\n"; talk.String() != want {
+		t.Errorf("it said %q, want %q", talk.String(), want)
+	}
+}
+
 func TestHowATaskIsGettingOn(t *testing.T) {
 	at := func(hosts ...string) (nodes []task.Node) {
 		for _, h := range hosts {

@@ -21,7 +21,8 @@ const waitHelp = `Wait until tasks end, and print the result of each.
 
 ` + ref.Help + `
 
-Exit codes (with several tasks, the highest code):
+Exit codes (with several tasks, the highest code; with --group, that of the
+group, which has failed if a task of it failed):
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.`
 
 func newWaitCommand(e *env, s *server) *cobra.Command {
