@@ -39,16 +39,21 @@ func unknownFlag(cmd *cobra.Command, args []string, err *pflag.NotExistError) er
 	return fmt.Errorf("%w: %s", err, advice)
 }
 
-// unknownCommand returns the first argument after the path of a group of commands that is no flag.
+// unknownCommand returns the first argument after the path of a group of commands that is neither a flag
+// nor a command of the group.
 func unknownCommand(cmd *cobra.Command, args []string) string {
 	if !cmd.HasSubCommands() {
 		return ""
 	}
 	path := strings.Fields(cmd.CommandPath())
 	for _, arg := range args {
-		if !strings.HasPrefix(arg, "-") && !slices.Contains(path, arg) {
-			return arg
+		if strings.HasPrefix(arg, "-") || slices.Contains(path, arg) {
+			continue
 		}
+		if known, _, err := cmd.Find([]string{arg}); err == nil && known != cmd {
+			return ""
+		}
+		return arg
 	}
 	return ""
 }
