@@ -27,7 +27,8 @@ shell that reads its own input, pass --no-stdin.
 The command starts where the scripts of the task run, with their variables.
 
 Exit codes: those of the command; 127 if the image has no such command; 255 if
-the session does not begin, or breaks off. After a break, the command may still run in the task.
+the session does not begin, or breaks off. After a break, the command may still
+run in the task.
 The server must allow sessions (--allow-exec).`
 
 const shellHelp = `Open a shell in the container of a running task: bash, or sh if the image has

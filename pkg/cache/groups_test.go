@@ -53,7 +53,7 @@ func (p *testStore) expectedGroup(user, name string) (g group.Group, order uint6
 	}
 	if i := slices.IndexFunc(tasks, func(v task.View) bool { return v.Phase == task.Failed }); i >= 0 {
 		v := tasks[i]
-		g.First = &group.Failure{ID: v.Submit.ID, Name: v.Name(), Reason: v.Reason, Message: v.Message, EndedAt: v.UpdatedAt}
+		g.First = &group.Failure{ID: v.Submit.ID, Name: v.Name(), Reason: v.Reason, Message: v.Message, EndedAt: v.UpdatedAt, Point: v.Submit.Task.Annotations[task.AnnotationPoint]}
 	}
 	return g, order
 }
