@@ -49,8 +49,9 @@ func TestTLSAuthenticatesBothSides(t *testing.T) {
 		{"certificates of the authority of the server", own, ""},
 		{"no CA", natsconn.Remote{Cert: own.Cert, Key: own.Key}, "certificate signed by unknown authority"},
 		{"another CA", natsconn.Remote{CA: foreign.CA, Cert: own.Cert, Key: own.Key}, "certificate signed by unknown authority"},
-		{"no client certificate", natsconn.Remote{CA: own.CA}, "certificate required"},
-		{"a client certificate of another CA", natsconn.Remote{CA: own.CA, Cert: foreign.Cert, Key: foreign.Key}, "tls: "},
+		// The client may write before it reads why the server closed the connection.
+		{"no client certificate", natsconn.Remote{CA: own.CA}, "tls"},
+		{"a client certificate of another CA", natsconn.Remote{CA: own.CA, Cert: foreign.Cert, Key: foreign.Key}, "tls"},
 		{"a CA file that does not exist", natsconn.Remote{CA: own.CA + "x"}, "rootCA file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
