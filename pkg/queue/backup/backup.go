@@ -70,9 +70,13 @@ func copyAll(ctx context.Context, nc *natsconn.Conn, js jetstream.JetStream, dir
 	}
 	var all []Stream
 	for _, name := range streams.All {
-		s, err := copyStream(ctx, nc, name, dir)
-		if e, ok := errors.AsType[*jetstream.APIError](err); ok && e.ErrorCode == jetstream.JSErrCodeStreamNotFound {
+		exists, err := streamExists(ctx, js, name)
+		if err == nil && !exists {
 			continue
+		}
+		var s Stream
+		if err == nil {
+			s, err = copyStream(ctx, nc, name, dir)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("back up stream %s: %w", name, err)
@@ -91,6 +95,18 @@ func copyAll(ctx context.Context, nc *natsconn.Conn, js jetstream.JetStream, dir
 		done(s)
 	}
 	return all, nil
+}
+
+// streamExists asks for the stream first: in a cluster, nobody answers a request for the snapshot
+// of a stream that does not exist.
+func streamExists(ctx context.Context, js jetstream.JetStream, name string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	_, err := js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // snapshots returns the ids of the snapshots in NATS.
@@ -188,6 +204,9 @@ func ask(ctx context.Context, nc *natsconn.Conn, what string, request, answer an
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	m, err := nc.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM."+what, raw)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("NATS did not answer within %s: %w; check that most NATS nodes run", answerTimeout, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,16 @@ func TestRestoreReturnsEveryStream(t *testing.T) {
 		if got := stream.CachedInfo().Config.Replicas; got != 3 {
 			t.Errorf("stream %s has %d replicas", name, got)
 		}
+		if name != subject.LogStream {
+			if err := api(t, to).DeleteStream(natstest.Context(t), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	copied = nil
+	err := Write(natstest.Context(t), to, t.TempDir(), func(s Stream) { copied = append(copied, s.Name) })
+	if err == nil || !strings.Contains(err.Error(), "the server replaced its snapshots") || len(copied) > 0 { // the log is truncated, and no snapshot exists
+		t.Errorf("a cluster with the log alone: copied %q, %v", copied, err)
 	}
 }
 
