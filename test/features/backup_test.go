@@ -40,8 +40,10 @@ func TestBackupRestoresEverything(t *testing.T) {
 	read := func(u *user) map[string]string {
 		t.Helper()
 		all := map[string]string{}
-		for _, path := range []string{"/usage", "/tasks/" + ended, "/tasks/" + failed, "/tasks/" + waits + "/spec", "/tasks/" + ended + "/spec",
-			"/tasks/" + ended + "/events", "/tasks/" + failed + "/events", "/tasks/" + ended + "/logs", "/tasks/" + failed + "/logs", "/tasks/" + ended + "/outputs/0"} {
+		for _, path := range []string{
+			"/usage", "/tasks/" + ended, "/tasks/" + failed, "/tasks/" + waits + "/spec", "/tasks/" + ended + "/spec",
+			"/tasks/" + ended + "/events", "/tasks/" + failed + "/events", "/tasks/" + ended + "/logs", "/tasks/" + failed + "/logs", "/tasks/" + ended + "/outputs/0",
+		} {
 			a := u.get(t, u.name, path)
 			if a.code != http.StatusOK {
 				t.Errorf("GET %s: %d %s", path, a.code, a.body)
