@@ -107,7 +107,7 @@ func (c *cluster) admit(t *testing.T, object *unstructured.Unstructured) {
 	if object.GetNamespace() != "" {
 		to = c.dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace())
 	}
-	_, err = to.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "chart-test"})
+	_, err = to.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "chart-test", Force: true})
 	if err != nil {
 		t.Errorf("%s %s: %v", kind.Kind, object.GetName(), err)
 	}
