@@ -91,7 +91,8 @@ func TestWhatNarrowsAList(t *testing.T) {
 		}, ""},
 		{"?status=Running", query.Tasks{}, `status: "Running" is not one of`},
 		{"?cursor=0", query.Tasks{}, `cursor: "0" is not a cursor of this server`},
-		{"?colour=red", query.Tasks{}, `"colour": is not a parameter of this list; use one of all_users`},
+		{"?colour=red", query.Tasks{}, `colour: is not a parameter of this list; use one of all_users`},
+		{"?co%20lour=red", query.Tasks{}, `"co lour": is not a parameter of this list`},
 		{"?all_users=", query.Tasks{}, `all_users: "" is neither true nor false`},
 	} {
 		a := s.send("GET", "/tasks"+tt.query, "")

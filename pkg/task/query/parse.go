@@ -52,7 +52,7 @@ func Parse(values url.Values) (q Tasks, err error) {
 		read, known := readers[name]
 		if !known {
 			all := strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
-			return q, invalid(task.Quote(name), fmt.Errorf("is not a parameter of this list; use one of %s", all))
+			return q, invalid(parameter(name), fmt.Errorf("is not a parameter of this list; use one of %s", all))
 		}
 		given := values[name]
 		if name != paramAllUsers { // as for other routes, all_users without a value is an error
@@ -69,6 +69,17 @@ func Parse(values url.Values) (q Tasks, err error) {
 		}
 	}
 	return q, nil
+}
+
+// plain matches a name that an error can have as its field.
+var plain = regexp.MustCompile(`^[A-Za-z_]\w{0,63}$`)
+
+// parameter returns the name of an unknown parameter for an error, quoted if it is not plain.
+func parameter(name string) string {
+	if plain.MatchString(name) {
+		return name
+	}
+	return task.Quote(name)
 }
 
 func invalid(name string, err error) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestParse(t *testing.T) {
@@ -53,8 +54,9 @@ func TestParse(t *testing.T) {
 
 func TestParseNamesTheParameterInItsError(t *testing.T) {
 	for query, want := range map[string]string{
-		"colour=red":                          `"colour": is not a parameter of this list; use one of all_users, annotation, cursor, group, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
-		"Limit=3":                             `"Limit": is not a parameter`,
+		"colour=red":                          `colour: is not a parameter of this list; use one of all_users, annotation, cursor, group, label, limit, name, name_contains, name_prefix, offset, reason, since, sort, status, user, view`,
+		"Limit=3":                             `Limit: is not a parameter`,
+		"co%20lour=red":                       `"co lour": is not a parameter`,
 		"group=a%20b":                         `group: "a b" must be at most 63 letters`,
 		"limit=0":                             `limit: "0" is not a whole number of at least 1`,
 		"offset=-1":                           `offset: "-1" is not a whole number of at least 0`,
@@ -94,6 +96,13 @@ func TestParseNamesTheParameterInItsError(t *testing.T) {
 		}
 		if _, err = Parse(values); err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, task.ErrInvalid) {
 			t.Errorf("%.50s: error %v, want %s", query, err, want)
+		}
+		field, _, _ := strings.Cut(want, ":")
+		if strings.HasPrefix(field, `"`) {
+			field = ""
+		}
+		if got := problem.Field(err); got != field {
+			t.Errorf("%.50s: field %q, want %q", query, got, field)
 		}
 	}
 }
