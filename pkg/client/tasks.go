@@ -97,7 +97,8 @@ func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task
 	return c.SubmitItems(ctx, items)
 }
 
-// An Item is one task of a batch. All fields besides the task may be empty.
+// An Item is one task of a batch. All fields besides the task may be empty. The name of the task is
+// Spec.Name, because a job group has a name too.
 type Item struct {
 	task.Spec
 	group.Membership
