@@ -38,7 +38,7 @@ export class EventStream {
     this.opened = false;
     this.ended = false;
     /** @type {TaskEvent[]} */ this.ready = [];
-    /** @type {{reader: ReadableStreamDefaultReader<Uint8Array>, parser: EventParser, decoder: TextDecoder} | null} */
+    /** @type {{reader: ReadableStreamDefaultReader<Uint8Array>, parser: EventParser, decoder: {decode(part: Uint8Array, o: {stream: boolean}): string}} | null} */
     this.connection = null;
   }
 

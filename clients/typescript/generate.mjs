@@ -33,9 +33,10 @@ try {
   symlinkSync(here, join(program, "node_modules/k8s-cli-client"));
   writeFileSync(join(program, "package.json"), '{"type": "module"}\n');
   copyFileSync(join(here, "test/consumer.ts"), join(program, "consumer.ts"));
-  for (const [module, resolution] of [["preserve", "bundler"], ["node16", "node16"], ["es2022", "node10"]]) {
-    run("tsc", "--noEmit", "--strict", "--target", "es2022", "--module", module, "--moduleResolution", resolution, "--lib", "es2023,dom,dom.iterable,dom.asynciterable", join(program, "consumer.ts"));
-  }
+  const compile = (module, resolution, ...libraries) => run("tsc", "--noEmit", "--strict", "--target", "es2022", "--module", module, "--moduleResolution", resolution, ...libraries, join(program, "consumer.ts"));
+  const dom = ["--lib", "es2023,dom,dom.iterable,dom.asynciterable"], node = ["--lib", "es2023", "--types", "node", "--typeRoots", join(tools, "../@types")];
+  for (const [module, resolution] of [["preserve", "bundler"], ["node16", "node16"], ["es2022", "node10"]]) compile(module, resolution, ...dom);
+  compile("node16", "node16", ...node); // a program for Node without the types of browsers
 } catch (err) {
   console.error(err.stdout || err.message);
   process.exitCode = 1;

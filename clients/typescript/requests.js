@@ -121,13 +121,14 @@ async function whole(response) {
 /**
  * The next part of the body of a response.
  * @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {string} url @param {number} silence seconds without data after which the connection counts as broken @param {AbortSignal} [signal]
+ * @returns {Promise<{done: false, value: Uint8Array} | {done: true, value?: undefined}>} not a type of the DOM library, which programs for Node do not have
  */
 export async function readPart(reader, url, silence, signal) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const late = new Promise((_, reject) => { if (silence < Infinity) timer = setTimeout(() => reject(new Error(`no data for ${silence} s`)), 1000 * silence); });
   try {
-    return /** @type {ReadableStreamReadResult<Uint8Array>} */ (await Promise.race([reader.read(), late]));
+    return /** @type {any} */ (await Promise.race([reader.read(), late]));
   } catch (err) {
     throw signal?.aborted ? signal.reason : connectionFailed(url, err);
   } finally { clearTimeout(timer); }

@@ -29,11 +29,15 @@ export class EventStream {
     opened: boolean;
     ended: boolean;
     /** @type {TaskEvent[]} */ ready: TaskEvent[];
-    /** @type {{reader: ReadableStreamDefaultReader<Uint8Array>, parser: EventParser, decoder: TextDecoder} | null} */
+    /** @type {{reader: ReadableStreamDefaultReader<Uint8Array>, parser: EventParser, decoder: {decode(part: Uint8Array, o: {stream: boolean}): string}} | null} */
     connection: {
         reader: ReadableStreamDefaultReader<Uint8Array>;
         parser: EventParser;
-        decoder: TextDecoder;
+        decoder: {
+            decode(part: Uint8Array, o: {
+                stream: boolean;
+            }): string;
+        };
     } | null;
     /** Opens the connection, and returns the stream, which has every event that happens after open has returned. @returns {Promise<this>} */
     open(): Promise<this>;

@@ -1,8 +1,15 @@
 /**
  * The next part of the body of a response.
  * @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {string} url @param {number} silence seconds without data after which the connection counts as broken @param {AbortSignal} [signal]
+ * @returns {Promise<{done: false, value: Uint8Array} | {done: true, value?: undefined}>} not a type of the DOM library, which programs for Node do not have
  */
-export function readPart(reader: ReadableStreamDefaultReader<Uint8Array>, url: string, silence: number, signal?: AbortSignal): Promise<ReadableStreamReadResult<Uint8Array<ArrayBufferLike>>>;
+export function readPart(reader: ReadableStreamDefaultReader<Uint8Array>, url: string, silence: number, signal?: AbortSignal): Promise<{
+    done: false;
+    value: Uint8Array;
+} | {
+    done: true;
+    value?: undefined;
+}>;
 /** A part of a path. @param {string} text */
 export function segment(text: string): string;
 /** Sends requests in the name of one user. */
