@@ -1055,7 +1055,11 @@ export interface components {
         };
         /** @description Number of tasks by status. */
         Counts: {
-            [key: string]: number;
+            completed?: number;
+            failed?: number;
+            pending?: number;
+            running?: number;
+            stopped?: number;
         };
         /**
          * @example {

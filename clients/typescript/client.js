@@ -7,8 +7,9 @@ import { Requests, segment } from "./requests.js";
 import { newKey, sleep } from "./retry.js";
 
 /** @typedef {import("./api.js").components["schemas"]} Schemas */
-/** @typedef {Schemas["Task"]} Task the fields of a task file */
-/** @typedef {Schemas["Item"]} Item the fields of a task, and those of an item of a batch */
+/** @template T @typedef {Omit<T, "num_nodes"> & {num_nodes?: number | `${number}` | null}} Numbered a task whose number of nodes is a number, also as text */
+/** @typedef {Numbered<Schemas["Task"]>} Task the fields of a task file */
+/** @typedef {Numbered<Schemas["Item"]>} Item the fields of a task, and those of an item of a batch */
 /** @typedef {Schemas["TaskStatus"]} TaskStatus */
 /** @typedef {Schemas["Submitted"]} Submitted */
 /** @typedef {import("./events.js").GroupStatus} GroupStatus */

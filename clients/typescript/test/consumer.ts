@@ -32,6 +32,9 @@ await client.map({ run: "./train" }, [{ LR: 0.1 }, { LR: 0.01 }]);
 const chain: Sweep<number> = await client.chain([{ run: "1" }, { run: "2" }], { notify: "https://hooks.example.com/x" });
 await client.jobGroup("rl", [{ name: "train", run: "1" }, { name: "cache", run: "2" }], { primary: ["train"], terminationDelay: "30s" });
 const group: GroupStatus = await client.waitGroup(chain.group);
+const failed: number = group.by_status.failed ?? 0;
+await client.submit({ run: "true", num_nodes: 2 });
+await client.submit({ run: "true", num_nodes: "2" });
 await client.usage({ by: ["day", "user"] });
 const points: { LR: number }[] = grid({ LR: [0.1, 0.01] });
 const err = new ApiError("detail", { status: 422, field: "run" });
@@ -90,6 +93,16 @@ await client.chain({ run: "1" });
 await client.jobGroup("rl", [{ name: "train", run: "1" }], { primaries: ["train"] });
 // @ts-expect-error a key of a report that does not exist
 await client.usage({ by: "team" });
+// @ts-expect-error a number of nodes that is no number
+await client.submit({ run: "true", num_nodes: "two" });
+// @ts-expect-error the same in a batch
+await client.submitAll([{ run: "true", num_nodes: "two" }]);
+// @ts-expect-error a count of a status that does not exist
+(await client.group("g")).by_status.done;
+// @ts-expect-error the same for all tasks
+(await client.summary()).by_status.done;
+// @ts-expect-error a misspelt option of a wait
+await client.wait(id, { timeOut: 1 });
 // @ts-expect-error a status is no number
 const wrong: number = status.status;
 // @ts-expect-error a rank is a number
@@ -100,4 +113,4 @@ new Client({ url: "127.0.0.1:8000", usr: "ann" });
 status.metadata.exit_code;
 
 export type { Limits };
-export { archive, err, group, literal, lr, model, numbers, points, same, stream, wrong };
+export { archive, err, failed, group, literal, lr, model, numbers, points, same, stream, wrong };

@@ -131,13 +131,19 @@ export class Client extends Requests {
 }
 export type Schemas = import("./api.js").components["schemas"];
 /**
+ * a task whose number of nodes is a number, also as text
+ */
+export type Numbered<T> = Omit<T, "num_nodes"> & {
+    num_nodes?: number | `${number}` | null;
+};
+/**
  * the fields of a task file
  */
-export type Task = Schemas["Task"];
+export type Task = Numbered<Schemas["Task"]>;
 /**
  * the fields of a task, and those of an item of a batch
  */
-export type Item = Schemas["Item"];
+export type Item = Numbered<Schemas["Item"]>;
 export type TaskStatus = Schemas["TaskStatus"];
 export type Submitted = Schemas["Submitted"];
 export type GroupStatus = import("./events.js").GroupStatus;
