@@ -31,6 +31,7 @@ import { newKey, sleep } from "./retry.js";
 const page = 500; // tasks on a page
 const batchTasks = 5000; // largest number of tasks in one request
 const batchBytes = 32 << 20; // largest size of one request; a single task may be larger
+const statePatience = 5; // seconds for the state of an object that is not over in time
 const busyPause = 1; // seconds before a batch is sent again because the server was too busy for some tasks
 
 /**
@@ -151,15 +152,16 @@ export class Client extends Requests {
   rows(filters = {}) { return this.pages("/tasks", "tasks", { ...queryOf(filters), view: "row" }, filters.signal); }
 
   /** Waits until the task is over. The error has the reason WaitTimeout after timeout seconds. @param {string} id @param {WaitOptions} [o] @returns {Promise<TaskStatus>} */
-  async wait(id, { timeout, check, signal } = {}) {
-    const status = await within(timeout, signal, `task ${id} is not over`, async (both) => {
+  async wait(id, o = {}) {
+    const read = (/** @type {AbortSignal} */ signal) => this.status(id, { signal });
+    const status = await within(o, `task ${id} is not over`, read, described, async (signal) => {
       for (;;) {
-        const now = await this.status(id, { signal: both });
+        const now = await read(signal);
         if (isOver(now)) return now;
-        await lastEvent(this.taskEvents(id, { signal: both }));
+        await lastEvent(this.taskEvents(id, { signal }));
       }
     });
-    if (check && status.status !== "completed") throw new ApiError(`task ${id} is ${status.status}${status.metadata.message ? ": " + status.metadata.message : ""}`, { reason: "TaskFailed", body: status });
+    if (o.check && status.status !== "completed") throw new ApiError(`task ${id} is ${described(status)}`, { reason: "TaskFailed", body: status });
     return status;
   }
 
@@ -191,15 +193,16 @@ export class Client extends Requests {
   async group(name, { user, signal } = {}) { return this.jsonOf("group", name, "GET", "/groups/" + segment(name), { query: { user }, signal }); }
 
   /** Waits until all tasks of a group are over. The error has the reason WaitTimeout after timeout seconds. @param {string} name @param {WaitOptions} [o] @returns {Promise<GroupStatus>} */
-  async waitGroup(name, { timeout, check, signal } = {}) {
-    const group = await within(timeout, signal, `group ${name} is not over`, async (both) => {
+  async waitGroup(name, o = {}) {
+    const read = (/** @type {AbortSignal} */ signal) => this.group(name, { signal });
+    const group = await within(o, `group ${name} is not over`, read, counted, async (signal) => {
       for (;;) {
-        const now = await this.group(name, { signal: both });
+        const now = await read(signal);
         if (!unfinished(now)) return now;
-        await lastEvent(this.groupEvents(name, { signal: both }));
+        await lastEvent(this.groupEvents(name, { signal }));
       }
     });
-    if (check && group.status !== "completed") throw new ApiError(`group ${name} is ${group.status}`, { reason: "GroupFailed", body: group });
+    if (o.check && group.status !== "completed") throw new ApiError(`group ${name} is ${group.status}: ${counted(group)}`, { reason: "GroupFailed", body: group });
     return group;
   }
 
@@ -249,10 +252,15 @@ function stringsOf(point) {
   return Object.fromEntries(Object.entries(point).map(([name, value]) => [name, String(value)]));
 }
 
+/** Rejects misspelt options, which programs in JavaScript have no compiler to find. @param {object} others @param {string} known */
+function rejectOthers(others, known) {
+  const [unknown] = Object.keys(others);
+  if (unknown) throw new TypeError(`there is no option ${JSON.stringify(unknown)} here; ${known}`);
+}
+
 /** @param {GroupOptions} o */
 function groupQuery({ group, maxParallel, failFast, notify, key: _, signal: __, ...others }) {
-  const [unknown] = Object.keys(others); // programs in JavaScript have no compiler that would find it
-  if (unknown) throw new TypeError(`there is no option ${JSON.stringify(unknown)} here; the options of a group are group, maxParallel, failFast, notify and key`);
+  rejectOthers(others, "the options of a group are group, maxParallel, failFast, notify and key");
   return { group, max_parallel: maxParallel, fail_fast: failFast, notify };
 }
 
@@ -287,13 +295,28 @@ async function lastEvent(stream) {
   } finally { stream.close(); }
 }
 
-/** @template T @param {number | undefined} timeout @param {AbortSignal | undefined} signal @param {string} what @param {(signal: AbortSignal) => Promise<T>} act @returns {Promise<T>} */
-async function within(timeout, signal, what, act) {
+/** A status with its reason in words. @param {TaskStatus} task */
+function described({ status, metadata: { reason, message } }) {
+  const why = [reason, message].filter(Boolean).join(": ");
+  return status + (why && ` (${why})`);
+}
+
+/** The numbers of tasks of a group in words. @param {GroupStatus} group */
+const counted = ({ by_status: counts }) => Object.entries(counts).filter(([, n]) => n).map(([status, n]) => `${n} ${status}`).join(", ");
+
+/**
+ * Waits for act. The error of a timeout says in which state the object is then.
+ * @template T @param {WaitOptions} o @param {string} what @param {(signal: AbortSignal) => Promise<T>} read @param {(state: T) => string} words @param {(signal: AbortSignal) => Promise<T>} act @returns {Promise<T>}
+ */
+async function within({ timeout, check: _, signal, ...others }, what, read, words, act) {
+  rejectOthers(others, "the options of a wait are timeout, check and signal");
   const late = new AbortController(), timer = timeout === undefined ? undefined : setTimeout(() => late.abort(), 1000 * timeout);
   try {
     return await act(signal ? AbortSignal.any([late.signal, signal]) : late.signal);
   } catch (err) {
-    if (late.signal.aborted && !(err instanceof ApiError)) throw new ApiError(`${what} after ${timeout} s`, { reason: "WaitTimeout" });
-    throw err;
+    if (!late.signal.aborted || signal?.aborted || err instanceof ApiError) throw err;
+    const brief = AbortSignal.timeout(1000 * statePatience);
+    const state = await read(signal ? AbortSignal.any([brief, signal]) : brief).catch(() => null); // the server may be away
+    throw new ApiError(`${what} after ${timeout} s${state ? `; it is ${words(state)}` : ""}`, { reason: "WaitTimeout", body: state ?? undefined });
   } finally { clearTimeout(timer); }
 }

@@ -46,6 +46,31 @@ test("an option that does not exist is an error, also in JavaScript", () => stub
   assert.equal(requests.length, 0);
 }));
 
+test("an option of a wait that does not exist is an error", () => stub([submitted], async (client, requests) => {
+  for (const act of [() => client.wait("a", { timeOut: 1 }), () => client.waitGroup("g", { timeOut: 1 })]) {
+    await assert.rejects(act, { name: "TypeError", message: 'there is no option "timeOut" here; the options of a wait are timeout, check and signal' });
+  }
+  assert.equal(requests.length, 0);
+}));
+
+test("a wait that ends too early says why the task waits", async () => {
+  const task = { task_id: "a", status: "pending", metadata: { reason: "Unschedulable", message: "no machine" } };
+  const group = { group: "g", by_status: { pending: 1, running: 0, failed: 2 } };
+  /** A client whose streams stay silent, and whose server answers with a state, and then with the status later. @param {object} state */
+  const waiting = (state, later = 200) => {
+    let status = 200;
+    return new Client({ url: "http://127.0.0.1:1", user: "ann", fetch: async (url, { signal }) => {
+      if (!String(url).includes("/events")) return Response.json(state, { status });
+      status = later;
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    } });
+  };
+  const late = await waiting(task).wait("a", { timeout: 0.05 }).catch((e) => e);
+  assert.deepEqual([late.reason, late.message, late.body], ["WaitTimeout", "task a is not over after 0.05 s; it is pending (Unschedulable: no machine)", task]);
+  await assert.rejects(waiting(group).waitGroup("g", { timeout: 0.05 }), { reason: "WaitTimeout", message: "group g is not over after 0.05 s; it is 1 pending, 2 failed" });
+  await assert.rejects(waiting(task, 500).wait("a", { timeout: 0.05 }), { reason: "WaitTimeout", message: "task a is not over after 0.05 s" });
+});
+
 test("no redirect is followed, because another host would get the body", () => stub([submitted], async (elsewhere, received) => {
   for (const status of [301, 307, 308]) {
     await stub([(_, response) => { response.writeHead(status, { Location: `${elsewhere.url}/tasks/submit` }); response.end(); }], async (client) => {

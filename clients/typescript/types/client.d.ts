@@ -56,7 +56,7 @@ export class Client extends Requests {
     /** The same tasks in the short form. @param {Filters} [filters] @returns {AsyncGenerator<Schemas["Row"], void, undefined>} */
     rows(filters?: Filters): AsyncGenerator<Schemas["Row"], void, undefined>;
     /** Waits until the task is over. The error has the reason WaitTimeout after timeout seconds. @param {string} id @param {WaitOptions} [o] @returns {Promise<TaskStatus>} */
-    wait(id: string, { timeout, check, signal }?: WaitOptions): Promise<TaskStatus>;
+    wait(id: string, o?: WaitOptions): Promise<TaskStatus>;
     /** The stored outputs of one node of a task, a gzipped tar file. @param {string} id @param {number} [node] @param {{signal?: AbortSignal}} [o] */
     download(id: string, node?: number, o?: {
         signal?: AbortSignal;
@@ -98,7 +98,7 @@ export class Client extends Requests {
         signal?: AbortSignal;
     }): Promise<GroupStatus>;
     /** Waits until all tasks of a group are over. The error has the reason WaitTimeout after timeout seconds. @param {string} name @param {WaitOptions} [o] @returns {Promise<GroupStatus>} */
-    waitGroup(name: string, { timeout, check, signal }?: WaitOptions): Promise<GroupStatus>;
+    waitGroup(name: string, o?: WaitOptions): Promise<GroupStatus>;
     /** Counts of the tasks. @param {{allUsers?: boolean}} [o] @returns {Promise<Schemas["Summary"]>} */
     summary({ allUsers }?: {
         allUsers?: boolean;
