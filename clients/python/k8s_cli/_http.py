@@ -171,7 +171,7 @@ def unreachable(url: str, err: BaseException, limit: Optional[float] = None) -> 
     )
     if isinstance(err, OSError) and err.errno in (errno.ECONNRESET, errno.EPIPE):
         broke = True
-    return ConnectionFailed(f"cannot reach the API server at {url}: {text}", broke=broke)
+    return ConnectionFailed(f"cannot reach the API server at {url}: {text}", broke=broke, late=limit is not None)
 
 
 def of_parent(url: str) -> ConnectionFailed:

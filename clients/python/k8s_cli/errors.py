@@ -43,9 +43,10 @@ class ArgumentInvalid(Error, ValueError, TypeError):
 class ConnectionFailed(Error, ConnectionError):
     """The server could not be reached, or the connection broke."""
 
-    def __init__(self, detail: str, broke: bool = False) -> None:
+    def __init__(self, detail: str, broke: bool = False, late: bool = False) -> None:
         super().__init__(detail)
         self.broke = broke  # the connection broke after it was established
+        self.late = late  # the response did not arrive in time
 
 
 class WrongAnswer(Error, ValueError):
@@ -59,6 +60,10 @@ class LogBroken(Error):
 
 class SessionBroken(Error):
     """A session in a task ended before its command. The command may still run."""
+
+
+class CommandNotStarted(Error):
+    """The command of a session did not begin, for example because the image does not have the program."""
 
 
 class NotLoggedIn(Error):

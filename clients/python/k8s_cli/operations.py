@@ -12,7 +12,17 @@ from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple
 from . import _http, _retry, _streams, _websocket, models
 from ._times import Since, age, day, moment
 from ._unpack import Directory, Download
-from .errors import ApiError, ConnectionFailed, Error, LogBroken, NotFound, SessionBroken, WrongAnswer, is_unavailable
+from .errors import (
+    ApiError,
+    CommandNotStarted,
+    ConnectionFailed,
+    Error,
+    LogBroken,
+    NotFound,
+    SessionBroken,
+    WrongAnswer,
+    is_unavailable,
+)
 from ._io import Response, call, opened, sleep
 from ._requests import Query, Requests, body_of, query_of, segment
 from .events import EventStream
@@ -309,9 +319,9 @@ class Operations(Requests):
     ) -> models.Executed:
         """Runs a command without input in the container of a node, and returns its exit code and its output.
 
-        A text is a command of sh; a list is a program with its arguments. The error is SessionBroken if the session
-        ends before the command, also after timeout seconds; the command may then go on. exec never runs a command
-        twice.
+        A text is a command of sh; a list is a program with its arguments. The error is CommandNotStarted if the command
+        did not begin, and SessionBroken if the session ends before the command, also after timeout seconds; the command
+        may then go on. exec never runs a command twice.
         """
         arguments = ["sh", "-c", command] if isinstance(command, str) else list(command)
         query = query_of(node=str(node), command=arguments)
@@ -326,11 +336,18 @@ class Operations(Requests):
                 elif channel == _websocket.STATUS:
                     end = json.loads(data)
                     if end.get("exit_code") is None:
-                        raise SessionBroken(end.get("error") or "the server did not report an exit code")
+                        said, began = _websocket.reason_of(end.get("error") or "the server did not report an exit code")
+                        raise SessionBroken(said) if began else CommandNotStarted(f"the command did not begin: task {id}: {said}")
                     out, err = output.values()
                     return models.Executed(int(end["exit_code"]), bytes(out), bytes(err))
-        except (ConnectionFailed, SessionBroken, ValueError) as err:
-            broken = SessionBroken(f"the session broke off, and the command may still run: task {id}: {err}")
+        except CommandNotStarted as err:
+            err.task_id = id
+            raise
+        except (ConnectionFailed, SessionBroken, TimeoutError, ValueError) as err:
+            said = f"the session broke off, and the command may still run: task {id}: {err}"
+            if isinstance(err, TimeoutError):
+                said = f"the command did not end within {timeout:g} s, and may still run: task {id}"
+            broken = SessionBroken(said)
             broken.task_id = id
             raise broken from err
         finally:
@@ -362,15 +379,12 @@ class Operations(Requests):
         """Returns the channel and the content of the next message, and answers pings."""
         message = b""
         while True:
-            limit = min(_websocket.SILENCE, deadline - time.monotonic())
-            if limit <= 0:
-                raise SessionBroken("the time is over")
-            first, size = session.exactly(2, limit)
+            first, size = self._exactly(session, 2, deadline)
             if size in (126, 127):
-                size = int.from_bytes(session.exactly(2 if size == 126 else 8, limit), "big")
+                size = int.from_bytes(self._exactly(session, 2 if size == 126 else 8, deadline), "big")
             if len(message) + size > _websocket.LIMIT:
                 raise SessionBroken(f"the server sent a message of {size} bytes")
-            data = session.exactly(size, limit)
+            data = self._exactly(session, size, deadline)
             opcode = first & _websocket.OPCODE
             if opcode == _websocket.CLOSE:
                 raise SessionBroken(data[2:].decode("utf-8", "replace") or "the server closed the session")
@@ -380,6 +394,18 @@ class Operations(Requests):
                 message += data
                 if first & _websocket.FINAL and message:
                     return message[0], message[1:]
+
+    def _exactly(self, session: Response, size: int, deadline: float) -> bytes:
+        """Returns bytes of a session. The error is TimeoutError at the deadline, a value of time.monotonic."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        try:
+            return session.exactly(size, min(_websocket.SILENCE, left))
+        except ConnectionFailed as err:
+            if err.late and left <= _websocket.SILENCE:
+                raise TimeoutError from err
+            raise
 
     # Volumes
 

@@ -1020,7 +1020,7 @@ class Live:
 class Sessions:
     """A server that switches to WebSockets, and sends frames."""
 
-    def __init__(self, *frames: bytes, accept: str = "") -> None:
+    def __init__(self, *frames: bytes, accept: str = "", stay: bool = False) -> None:
         self.paths, self.received = [], []  # type: List[str], List[bytes]
         sessions = self
 
@@ -1043,6 +1043,8 @@ class Sessions:
                         head = self.rfile.read(6)
                         data = self.rfile.read(head[1] & 127)
                         sessions.received.append(head[:1] + bytes(b ^ head[2 + i % 4] for i, b in enumerate(data)))
+                if stay:
+                    self.rfile.read(1)  # until the client closes the connection
                 self.close_connection = True
 
             def log_message(self, *_: Any) -> None:
@@ -1089,6 +1091,7 @@ class TestExec(unittest.TestCase):
         for flavour in ("blocking", "asyncio"):
             for last, said in (
                 (framed(2, b'\x03{"error": "the task ended"}'), "the task ended"),
+                (framed(2, b'\x03{"error": "Internal error occurred: Internal error occurred: gone"}'), "(?<=task t: )gone$"),
                 (framed(8, b"\x03\xe9going away"), "going away"),
                 (b"", "the connection ended"),
                 (framed(2, b"\x01 half")[:4], "the connection ended"),
@@ -1100,14 +1103,30 @@ class TestExec(unittest.TestCase):
                     self.exec(flavour, sessions, "ls")
                 self.assertEqual((caught.exception.task_id, len(sessions.paths)), ("t", 1))
             self.assertEqual(sessions.paths, ["/tasks/t/exec?node=0&command=sh&command=-c&command=ls"])
-            with self.assertRaisesRegex(errors.SessionBroken, "the time is over"):
-                self.exec(flavour, Sessions(framed(2, b"\x01out")), "ls", timeout=0)
+            for timeout in (0, 0.05):
+                said = f"^the command did not end within {timeout} s, and may still run: task t$"
+                with self.assertRaisesRegex(errors.SessionBroken, said):
+                    self.exec(flavour, Sessions(framed(2, b"\x01out"), stay=True), "ls", timeout=timeout)
             with self.assertRaisesRegex(errors.WrongAnswer, "does not support the protocol"):
                 self.exec(flavour, Sessions(accept="x"), "ls")
             stub = Stub(detail(422, "FeatureDisabled"))
             self.addCleanup(stub.close)
             with self.assertRaises(errors.FeatureDisabled):
                 self.exec(flavour, stub, "ls")  # type: ignore[arg-type]
+
+
+    def test_commands_that_do_not_begin(self) -> None:
+        runc = 'OCI runtime exec failed: exec failed: unable to start container process: exec: "x": executable file not found in $PATH'
+        prefix = "Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: "
+        for error, said in (
+            (prefix + f'failed to start exec "4f2a": {runc}: unknown', 'exec: "x": executable file not found in $PATH'),
+            (prefix + 'failed to start exec "4f2a": cannot exec in a stopped container', "cannot exec in a stopped container"),
+        ):
+            for flavour in ("blocking", "asyncio"):
+                with self.assertRaises(errors.CommandNotStarted) as caught:
+                    self.exec(flavour, Sessions(framed(2, b"\x03" + json.dumps({"error": error}).encode())), ["x"])
+                self.assertEqual(str(caught.exception), "the command did not begin: task t: " + said)
+                self.assertEqual(caught.exception.task_id, "t")
 
 
 class TestWaiting(unittest.TestCase):

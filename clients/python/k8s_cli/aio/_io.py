@@ -182,7 +182,8 @@ class Response:
             left = deadline - time.monotonic()
             if left <= 0:
                 self.close()
-                raise ConnectionFailed(f"cannot reach the API server at {self._transport.url}: the answer took too long")
+                said = f"cannot reach the API server at {self._transport.url}: the answer took too long"
+                raise ConnectionFailed(said, late=True)
             data = await self.chunk(left)
             if not data:
                 break
