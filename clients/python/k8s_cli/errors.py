@@ -15,7 +15,7 @@ class Error(Exception):
     """The base of all errors of the client."""
 
     status: int = 0  # HTTP status; 0 if there was no response
-    reason: str = ""  # one word for programs; empty if the server did not send one
+    reason: str = ""  # one word for programs: of the server or the task, or else the name of the class
     field: str = ""  # path of the wrong field, or name of the wrong parameter or header
     task_id: str = ""  # id of the task that the error is about
 
@@ -23,6 +23,10 @@ class Error(Exception):
         super().__init__(detail)
         self.detail = detail  # a sentence for people
         self.field = field
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.reason = cls.__name__
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Lets an error pass from a process to another one: the constructors take more than args."""
@@ -85,8 +89,6 @@ class TaskFileNotFound(TaskUnusable, FileNotFoundError):
 class FilesExist(Error, FileExistsError):
     """A download would overwrite a file."""
 
-    reason = "FilesExist"
-
 
 class WaitTimeout(Error, TimeoutError):
     """The task or the group was not over when the timeout of `wait` ended."""
@@ -94,8 +96,8 @@ class WaitTimeout(Error, TimeoutError):
     def __init__(self, detail: str, task: Optional[TaskStatus] = None, group: Optional[GroupStatus] = None) -> None:
         super().__init__(detail)
         self.task, self.group = task, group  # the status of the task or of the group
-        self.task_id = task.task_id if task else ""
-        self.reason = task.metadata.reason if task else ""
+        if task:
+            self.task_id, self.reason = task.task_id, task.metadata.reason
 
 
 class TaskFailed(Error):
@@ -122,7 +124,7 @@ class BatchFailed(Error):
         first = min(errors)
         super().__init__(f"{len(errors)} of {len(jobs)} tasks were not submitted; task {first}: {errors[first].detail}")
         self.jobs = jobs
-        self.errors = errors  # by the position of the task
+        self.errors = errors  # the error of each of these tasks by its position
         self.group = group  # the Group of the tasks that were submitted, for example to stop them; None without a group
 
 

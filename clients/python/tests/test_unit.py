@@ -277,6 +277,12 @@ class TestMistakes(WithStub):
         self.assertEqual(sent[:2], [{"run": "python3 x.py", "resources": {"cpus": 1}}, {"run": "echo run: x\nsleep 1"}])
         self.assertEqual([s[0]["run"] for s in sent[2:]], ["true"] * 3)
 
+    def test_errors_of_the_client_have_a_reason(self) -> None:
+        state = models.GroupStatus("g", status="failed")
+        found = [errors.GroupFailed("no", state), errors.BatchFailed([None], {0: errors.TaskUnusable("no")}), errors.ConnectionFailed("no")]
+        self.assertEqual([e.reason for e in found], ["GroupFailed", "BatchFailed", "ConnectionFailed"])
+        self.assertEqual(errors.api_error(502, {}).reason, "")
+
     def test_errors_name_their_task(self) -> None:
         stub = self.stub(*[detail(404, "NotFound")] * 4)
         client = self.client(stub)
