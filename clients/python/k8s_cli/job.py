@@ -22,15 +22,19 @@ from typing import (
 
 from . import _html as views
 from . import models
+from ._options import GroupFilters, LogOptions
 from ._times import Since
 from ._unpack import Directory
 from .errors import ArgumentInvalid, Error, GroupFailed, Gone, LogNotFound, OutputsNotFound, TaskFailed, WaitTimeout
+from .task import TaskFields
 from ._io import opened, sleep, spawn
 from ._requests import query_of, segment
 from .events import EventStream
 from .operations import PAGE
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .client import Client
 
 
@@ -67,9 +71,11 @@ class Job:
         """Stops the task. If the task is over, stop changes nothing."""
         self._client.stop(self.id)
 
-    def rerun(self, **overrides: Any) -> "Job":
+    def rerun(
+        self, *, group: Optional[str] = None, key: str = "", notify: str = "", **fields: "Unpack[TaskFields]"
+    ) -> "Job":
         """Submits the task again with its original settings, and returns the new job, as Client.rerun."""
-        return self._client.rerun(self.id, **overrides)
+        return self._client.rerun(self.id, group=group, key=key, notify=notify, **fields)
 
     def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.TaskStatus:
         """Waits until the task is over, and returns its status.
@@ -132,7 +138,7 @@ class Job:
         """Downloads the stored outputs of the task, and returns the paths of the files, as Client.download_outputs."""
         return self._client.download_outputs(self.id, directory, node=node, force=force, wait=wait)
 
-    def log_bytes(self, **options: Any) -> Iterator[bytes]:
+    def log_bytes(self, **options: "Unpack[LogOptions]") -> Iterator[bytes]:
         """Returns the lines of the log, byte for byte. The options are those of logs."""
         return self._client.log_bytes(self.id, **options)
 
@@ -336,13 +342,13 @@ class Group:
     def _stream(self, after: str) -> EventStream:
         return EventStream(self._client, "/events", query_of(group=self.name), after, group=self.name)
 
-    def jobs(self, **filters: Any) -> Iterator[Job]:
+    def jobs(self, **filters: "Unpack[GroupFilters]") -> Iterator[Job]:
         """Returns the tasks of the group, oldest first, with their status. The filters are those of Client.jobs."""
         options: Dict[str, Any] = {"sort": "created", "page_size": PAGE, **filters, "group": self.name}
         for job in self._client.jobs(**options):
             yield job
 
-    def logs(self, **options: Any) -> Iterator[str]:
+    def logs(self, **options: "Unpack[LogOptions]") -> Iterator[str]:
         """Returns the lines of the logs of all tasks, one task after the other, oldest first.
 
         Each line begins with the id of its task and ` | `; in a job group, with the name of the task. Tasks without a

@@ -219,7 +219,7 @@ class GroupStatus:
     user: str = ""
     status: Phase = "pending"
     total: int = 0
-    by_status: Dict[str, int] = field(default_factory=dict)
+    by_status: Dict[Phase, int] = field(default_factory=dict)
     progress: float = 0
     submitted_at: Optional[datetime] = None
     started_at: Optional[datetime] = None
@@ -285,10 +285,10 @@ class Summary:
     """Counts of tasks."""
 
     total: int
-    by_status: Dict[str, int] = field(default_factory=dict)
+    by_status: Dict[Phase, int] = field(default_factory=dict)
     by_reason: Dict[str, int] = field(default_factory=dict)
     backlog: Backlog = field(default_factory=Backlog)
-    by_user: Dict[str, Dict[str, int]] = field(default_factory=dict)
+    by_user: Dict[str, Dict[Phase, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ import os
 import re
 import time
 from datetime import date
-from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, TYPE_CHECKING, Tuple, Union
 
 from . import _http, _retry, _streams, _websocket, models
+from ._options import Filters
 from ._times import Since, age, day, moment
 from ._unpack import Directory, Download
 from .errors import (
@@ -26,6 +27,9 @@ from .errors import (
 from ._io import Response, call, opened, sleep
 from ._requests import Query, Requests, body_of, query_of, segment
 from .events import EventStream
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 PAGE = 500  # objects on a page of a list that the client reads page by page
 _EVENT_PAGE = 1000  # events in one response
@@ -138,18 +142,20 @@ class Operations(Requests):
         return int(answer.json()["count"])
 
     def page(
-        self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: Any
+        self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: "Unpack[Filters]"
     ) -> models.Page[models.TaskStatus]:
         """Returns one page of tasks. The filters are those of jobs."""
         filters["since"] = moment(filters.get("since", ""))
         return self.fetch_page(models.TaskStatus, "/tasks", "tasks", limit=limit, cursor=cursor, offset=offset, **filters)
 
     def rows(
-        self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: Any
+        self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: "Unpack[Filters]"
     ) -> models.Page[models.Row]:
         """Returns one page of tasks in short form. The filters are those of jobs."""
-        filters.update(view="row", limit=limit, cursor=cursor, offset=offset, since=moment(filters.get("since", "")))
-        return self.fetch_page(models.Row, "/tasks", "tasks", **filters)
+        filters["since"] = moment(filters.get("since", ""))
+        return self.fetch_page(
+            models.Row, "/tasks", "tasks", **filters, view="row", limit=limit, cursor=cursor, offset=offset
+        )
 
     def summary(self, *, all_users: bool = False) -> models.Summary:
         """Returns counts of the tasks of the user, or of all users."""
