@@ -450,8 +450,7 @@ async def expired(s):
 async def sessions_in_tasks(s):
     c = s.client()
     job = await c.submit("echo ready; sleep 1000", cpus=0.1)
-    async for _ in job.logs():
-        break
+    expect((await job.wait_running(300)).status, "running")
     done = await job.exec("printf 'a\\377'; echo oops >&2; exit 7")
     expect((done.exit_code, done.stdout, done.stderr), (7, b"a\xff", b"oops\n"))
     expect((await job.exec(["echo", "$HOME", "x y"])).text, "$HOME x y\n")

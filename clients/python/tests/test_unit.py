@@ -952,6 +952,7 @@ class Live:
 
     def __init__(self, tasks: List[str]) -> None:
         self.tasks, self.events, self.requests = dict.fromkeys(tasks, "pending"), [], []  # type: Dict[str, str], List[Any], List[str]
+        self.updated: Dict[str, str] = {}  # when a task changed last
         self.changed, self.ended = threading.Condition(), False
         live = self
 
@@ -963,8 +964,9 @@ class Live:
                 last = re.search(r"last_event_id=(\d+)", query)
                 live.requests.append(path)
                 with live.changed:
-                    if path == "/events" and "event-stream" in (self.headers["Accept"] or ""):
-                        return self.stream(int(self.headers["Last-Event-ID"] or len(live.events)))
+                    if "event-stream" in (self.headers["Accept"] or ""):
+                        first = len(live.events) if path == "/events" else 0
+                        return self.stream(int(self.headers["Last-Event-ID"] or first))
                     if path == "/events":
                         return self.send({"events": live.events[int(last.group(1)) if last else 0 :]})
                     if path == "/tasks":
@@ -1007,7 +1009,8 @@ class Live:
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def status(self, id: str) -> Any:
-        return {"task_id": id, "status": self.tasks[id], "metadata": {"group": "g", "reason": "Because", "message": "of this"}}
+        metadata = {"group": "g", "reason": "Because", "message": "of this"}
+        return {"task_id": id, "status": self.tasks[id], "updated_at": self.updated.get(id), "metadata": metadata}
 
     def set(self, id: str, phase: str) -> None:
         with self.changed:
@@ -1200,6 +1203,26 @@ class TestWaiting(unittest.TestCase):
                     live.set(*ends.pop())
                 self.assertEqual(live.requests, ["/events", "/tasks", "/tasks/b", "/tasks/a"])
             self.assertEqual(got, [("c", "failed"), ("b", "completed"), ("a", "stopped")])
+
+    def test_jobs_that_have_ended_come_in_the_order_of_their_ends(self) -> None:
+        live, client = self.live("a", "b", "c")
+        for id, second in (("a", 3), ("b", 1), ("c", 2)):
+            live.updated[id] = f"2026-01-02T03:04:0{second}Z"
+            live.set(id, "completed")
+        jobs = k8s_cli.as_completed([client.job(id) for id in live.tasks])
+        self.assertEqual([job.id for job in jobs], ["b", "c", "a"])
+
+    def test_a_running_task_is_awaited(self) -> None:
+        live, client = self.live("a", "b")
+        live.set("a", "running")
+        live.set("a", "pending")  # the task restarts: the stream begins with an event that is older than the status
+        threading.Timer(0.05, live.set, ("a", "running")).start()
+        self.assertEqual(client.job("a").wait_running(60).status, "running")
+        live.set("a", "pending")
+        with self.assertRaisesRegex(errors.WaitTimeout, "task a is not running after 0.05 s; it is pending"):
+            client.job("a").wait_running(0.05)
+        live.set("b", "failed")
+        self.assertEqual(client.job("b").wait_running().status, "failed")
 
     def test_jobs_that_are_not_over_in_time(self) -> None:
         live, client = self.live("a")

@@ -7,6 +7,7 @@ from typing import (
     Any,
     AsyncIterator,
     Callable,
+    Container,
     Dict,
     Iterable,
     Iterator,
@@ -82,24 +83,41 @@ class Job:
         The error is WaitTimeout after timeout seconds. With check, the error is TaskFailed if the task failed or was
         stopped.
         """
+        status = await self._wait(models.OVER, timeout, "over")
+        if check and status.status != "completed":
+            raise TaskFailed(f"task {self.id} is {described(status)}", status)
+        return status
+
+    async def wait_running(self, timeout: Optional[float] = None) -> models.TaskStatus:
+        """Waits until the task runs, for example before exec, and returns its status.
+
+        wait_running also returns if the task is over. The error is WaitTimeout after timeout seconds.
+        """
+        return await self._wait(models.OVER | {"running"}, timeout, "running")
+
+    async def _wait(self, phases: Container[str], timeout: Optional[float], wanted: str) -> models.TaskStatus:
+        """Waits until the task is in one of the phases, and returns its status."""
         deadline = _deadline(timeout)
         status = await self.status()
-        while not status.over:
+        while status.status not in phases:
             stream = self._stream("")
             try:
-                while await stream.next(deadline):
-                    pass
+                while status.status not in phases:
+                    event = await stream.next(deadline)
+                    if event is None:
+                        break
+                    if event.status in phases:  # the event may be older than the status
+                        status = await self.status()
             except Gone:  # events were missed during an interruption
                 pass
             except WaitTimeout:
                 status = await self._present(status)
-                said = f"task {self.id} is not over after {timeout:g} s; it is {described(status)}"
+                said = f"task {self.id} is not {wanted} after {timeout:g} s; it is {described(status)}"
                 raise WaitTimeout(said, status) from None
             finally:
                 stream.close()
-            status = await self.status()
-        if check and status.status != "completed":
-            raise TaskFailed(f"task {self.id} is {described(status)}", status)
+            if status.status not in phases:
+                status = await self.status()
         return status
 
     async def _present(self, status: models.TaskStatus) -> models.TaskStatus:
@@ -210,7 +228,7 @@ def _deadline(timeout: Optional[float]) -> Optional[float]:
 
 
 async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> AsyncIterator[Job]:
-    """Returns the jobs in the order in which their tasks end, each with its final status in `last`.
+    """Returns the jobs in the order in which their tasks end or ended, each with its final status in `last`.
 
     The jobs are those of one client, and their tasks belong to its user. The error is WaitTimeout if a task is not over
     after timeout seconds.
@@ -225,7 +243,7 @@ async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> 
         try:
             await stream.open()
             await _read(client, group, left)
-            for job in [j for j in left.values() if j.last and j.last.over]:
+            for job in sorted((j for j in left.values() if j.last and j.last.over), key=_ended_at):
                 yield left.pop(job.id)
             while left:
                 event = await stream.next(deadline)
@@ -240,6 +258,12 @@ async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> 
             raise WaitTimeout(said, first.last) from None
         finally:
             stream.close()
+
+
+def _ended_at(job: Job) -> float:
+    """Returns when a task ended, in seconds since 1970."""
+    ended = job.last and job.last.ended_at
+    return ended.timestamp() if ended else 0.0
 
 
 async def _read(client: "Client", group: str, jobs: Mapping[str, Job]) -> None:
