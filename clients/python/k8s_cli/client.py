@@ -172,7 +172,7 @@ class Client(Operations):
             raise TaskUnusable("the chain has no tasks")
         name = group or self._group_name(Task.of(items[0].task), key)
         jobs = self.submit_all(items, group=name, atomic=True)
-        return Sweep(self, name, jobs, list(range(len(jobs))))
+        return Sweep(self, name, jobs, list(range(len(jobs))), independent=False)
 
     def job_group(
         self,
@@ -207,7 +207,7 @@ class Client(Operations):
             items.append(Item(t, key=own, job_group=name, auxiliary=auxiliary, termination_delay=delay))
         chosen = group or self._group_name(Task("", name=name), key)
         jobs = self.submit_all(items, group=chosen, atomic=True)
-        return Sweep(self, chosen, jobs, list(range(len(jobs))))
+        return Sweep(self, chosen, jobs, list(range(len(jobs))), independent=False)
 
     def rerun(
         self,

@@ -512,6 +512,29 @@ class TestJobs(WithStub):
         want["resources"] = {"any_of": [{"cpus": "1", "memory": 8}, {"cpus": "2", "memory": 8}]}
         self.assertEqual((json.loads(stub.requests[-1][3]), stub.requests[-1][2]["Idempotency-Key"]), (want, "k"))
 
+    def test_failed_tasks_of_a_sweep_are_submitted_again(self) -> None:
+        def tasks(**phases: str) -> Any:
+            return answer({"tasks": [{"task_id": id, "status": phase} for id, phase in phases.items()]})
+
+        state = answer({"group": "g", "status": "failed", "by_status": {"completed": 2, "failed": 1}})
+        spec, submitted = answer({"run": "x", "resources": {"memory": "1"}}), answer({"task_id": "n"})
+        made = answer({"results": [{"task_id": "a"}, {"task_id": "b"}]})
+        before, after = tasks(a="failed", b="completed"), tasks(a="failed", b="completed", n="completed")
+        stub = self.stub(made, before, spec, submitted, state, after, after, state, tasks(b="completed", n="stopped"))
+        sweep = self.client(stub).map("x", {"N": [1, 2]}, group="g")
+        self.assertEqual([job.id for job in sweep.rerun_failed(memory=8)], ["n"])
+        self.assertEqual(stub.requests[3][1], "/tasks/submit?group=g")
+        self.assertEqual(json.loads(stub.requests[3][3])["resources"], {"memory": 8})
+        self.assertEqual(sweep.wait(check=True).status, "failed")  # of the group, which still has the first task
+        self.assertEqual([(point["N"], s.task_id) for point, s in sweep.results()], [(1, "n"), (2, "b")])
+        with self.assertRaisesRegex(errors.GroupFailed, "1 of 2 tasks did not complete; the task of {'N': 1} is stopped"):
+            sweep.wait(check=True)
+
+    def test_the_tasks_of_a_chain_are_not_submitted_again_alone(self) -> None:
+        chain = self.client(self.stub(answer({"results": [{"task_id": "a"}]}))).chain(["x"])
+        with self.assertRaisesRegex(errors.ArgumentInvalid, "depend on each other"):
+            chain.rerun_failed()
+
     def test_options_of_map(self) -> None:
         stub = self.stub(*[answer({"results": [{"task_id": "a"}, {"task_id": "b"}]})] * 2)
         for _ in range(2):

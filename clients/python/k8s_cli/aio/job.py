@@ -421,10 +421,15 @@ class Group:
 class Sweep(Group):
     """A group that `map` or `chain` submitted. A sweep is a sequence of its jobs, in the order of the points."""
 
-    def __init__(self, client: "Client", name: str, jobs: Sequence[Job], points: Sequence[Any]) -> None:
+    def __init__(
+        self, client: "Client", name: str, jobs: Sequence[Job], points: Sequence[Any], *, independent: bool = True
+    ) -> None:
+        """independent says that no task depends on another one."""
         super().__init__(client, name)
         self.points = list(points)
         self._jobs = list(jobs)
+        self._independent = independent
+        self._rerun = False  # new tasks have replaced failed ones
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -441,10 +446,45 @@ class Sweep(Group):
     def __iter__(self) -> Iterator[Job]:
         return iter(self._jobs)
 
+    async def rerun_failed(self, **fields: "Unpack[TaskFields]") -> List[Job]:
+        """Submits each task that failed or was stopped again, as Client.rerun, and returns the new jobs.
+
+        The new jobs belong to the same group, without its limits, and replace the old ones in the sweep and in results.
+        wait(check=True) then ignores the tasks that were replaced. Tasks that are not over stay. The error is
+        ArgumentInvalid for a chain or a job group.
+        """
+        if not self._independent:
+            raise ArgumentInvalid("the tasks of a chain or a job group depend on each other; submit all of them again")
+        made: List[Job] = []
+        status = {id: s.status for id, s in (await self._statuses()).items()}
+        for i, job in enumerate(self._jobs):
+            if status.get(job.id) in ("failed", "stopped"):
+                self._jobs[i] = await job.rerun(group=self.name, **fields)
+                self._rerun = True
+                made.append(self._jobs[i])
+        return made
+
+    async def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.GroupStatus:
+        """Waits until all tasks of the group are over, as Group.wait. check ignores tasks that rerun_failed replaced."""
+        if not (check and self._rerun):
+            return await super().wait(timeout, check=check)
+        status = await super().wait(timeout)
+        wrong = [(point, s) for point, s in await self.results() if s.status != "completed"]
+        if wrong:
+            point, first = wrong[0]
+            said = f"{len(wrong)} of {len(self)} tasks did not complete; the task of {point!r} is {described(first)}"
+            raise GroupFailed(f"group {self.name}: {said}", status)
+        return status
+
     async def results(self) -> List[Tuple[Any, models.TaskStatus]]:
         """Returns each point with the status of its task."""
+        by_id = await self._statuses()
+        return [(point, by_id[job.id]) for point, job in zip(self.points, self._jobs) if job.id in by_id]
+
+    async def _statuses(self) -> Dict[str, models.TaskStatus]:
+        """Returns the status of each task of the group by its id."""
         by_id = {}
         async for job in self.jobs():
             if job.last:
                 by_id[job.id] = job.last
-        return [(point, by_id[job.id]) for point, job in zip(self.points, self._jobs) if job.id in by_id]
+        return by_id
