@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Type, Union
 
 from .errors import TaskUnusable
 
-EXTRA = "pip install 'k8s-cli[yaml]'"
+EXTRA = "pip install PyYAML"
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = ("str", "int", "float", "bool", "timestamp")
 
