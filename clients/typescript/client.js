@@ -88,7 +88,7 @@ export class Client extends Requests {
     const all = /** @type {PointOf<Points>[]} */ (Symbol.iterator in points ? [.../** @type {Iterable<unknown>} */ (points)] : grid(points));
     const items = all.map((point, rank) => {
       const made = typeof task === "function" ? task(point) : { ...task, envs: { ...task.envs, ...stringsOf(point) } };
-      return { ...made, envs: { ...made.envs, SKYPILOT_JOB_RANK: String(rank), SKYPILOT_NUM_JOBS: String(all.length) } };
+      return { ...made, ...annotationsOf(made, point), envs: { ...made.envs, SKYPILOT_JOB_RANK: String(rank), SKYPILOT_NUM_JOBS: String(all.length) } };
     });
     return this.submitGroup(items, all, items[0]?.name, o);
   }
@@ -250,6 +250,17 @@ const typeOf = (task) => (typeof task === "string" ? "application/yaml" : "appli
 function stringsOf(point) {
   if (typeof point !== "object" || !point) throw new TypeError(`the point ${point} is no object of variables: pass a function that returns its task`);
   return Object.fromEntries(Object.entries(point).map(([name, value]) => [name, String(value)]));
+}
+
+/**
+ * Returns the annotations of a task of a sweep, with the point, unless they have no room for it.
+ * @param {Task} task @param {unknown} point
+ */
+function annotationsOf({ annotations: own }, point) {
+  if (typeof point !== "object" || !point || Array.isArray(point)) return {};
+  const text = new TextDecoder().decode(new TextEncoder().encode(Object.entries(point).map(([name, value]) => `${name}=${value}`).join(" ")).slice(0, 256)).replace(/\uFFFD+$/, "");
+  const annotations = { "k8s-cli/point": text, ...own };
+  return Object.keys(annotations).length <= 64 && new TextEncoder().encode(JSON.stringify(annotations)).length <= 4096 ? { annotations } : {};
 }
 
 /** Rejects misspelt options, which programs in JavaScript have no compiler to find. @param {object} others @param {string} known */

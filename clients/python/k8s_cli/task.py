@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack  # type checkers know the module without an installation
 
 REDACTED = "<redacted>"  # in place of the values of secrets
+POINT = "k8s-cli/point"  # the annotation with the point of a sweep
+_MAX_POINT = 256  # bytes
+_MAX_ANNOTATIONS, _MAX_ANNOTATIONS_SIZE = 64, 4096  # limits of the server: number, and bytes as JSON
 
 
 class _RareFields(TypedDict, total=False):
@@ -210,6 +213,13 @@ class Task:
         fields = self.json()
         merged = {**(fields.get(name) or {}), **{k: _scalar(v) for k, v in values.items()}}
         return Task.from_dict({**fields, **({name: merged} if merged else {})})
+
+    def store_point(self, point: Mapping[str, Any]) -> None:
+        """Stores the point of a sweep in an annotation, unless the annotations have no room for it."""
+        text = " ".join(f"{name}={value}" for name, value in point.items()).encode("utf-8", "replace")
+        annotations = {POINT: text[:_MAX_POINT].decode("utf-8", "ignore"), **(self.fields.get("annotations") or {})}
+        if len(annotations) <= _MAX_ANNOTATIONS and len(json.dumps(annotations)) <= _MAX_ANNOTATIONS_SIZE:
+            self.fields["annotations"] = annotations
 
     def with_fields(self, **fields: "Unpack[TaskFields]") -> "Task":
         """Returns the task with other values of fields, given as the keywords of Task.

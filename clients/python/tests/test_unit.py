@@ -543,6 +543,18 @@ class TestJobs(WithStub):
         self.assertEqual(stub.requests[0][1], "/tasks/batch?atomic=true")
         sent = json.loads(stub.requests[0][3])
         self.assertEqual([(i["idempotency_key"], i["event_callback"], i["group"]) for i in sent], [(f"k/{n}", "https://h", sweep.name) for n in (0, 1)])
+        self.assertEqual([i["annotations"] for i in sent], [{"k8s-cli/point": "N=1"}, {"k8s-cli/point": "N=2"}])
+
+    def test_the_point_of_a_sweep_in_the_annotations(self) -> None:
+        for own, point, want in (
+            ({}, {"LR": 0.1, "N": "a b"}, {"k8s-cli/point": "LR=0.1 N=a b"}),
+            ({"k8s-cli/point": "mine"}, {"N": 1}, {"k8s-cli/point": "mine"}),
+            ({}, {"N": "é" * 300}, {"k8s-cli/point": "N=" + "é" * 127}),
+            ({"note": "x" * 4000}, {"N": "y" * 200}, {"note": "x" * 4000}),
+        ):
+            made = Task("true", annotations=own)
+            made.store_point(point)
+            self.assertEqual(made.fields["annotations"], want)
 
     def test_a_batch_that_failed_names_its_group(self) -> None:
         stub = self.stub(answer({"results": [{"task_id": "a"}, {"code": 422, "detail": "no"}]}), answer({"count": 1}))

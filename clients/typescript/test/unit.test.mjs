@@ -225,6 +225,7 @@ test("a sweep is one group, and its tasks know their numbers", () => stub([json(
   assert.match(sweep.group, /^my-sweep-[a-z0-9]{5}$/);
   assert.deepEqual(sweep.tasks, [{ point: { LR: 0.1 }, task_id: "a" }, { point: { LR: 0.01 }, task_id: "b" }]);
   assert.deepEqual(JSON.parse(requests[0].body)[1].envs, { A: "1", LR: "0.01", SKYPILOT_JOB_RANK: "1", SKYPILOT_NUM_JOBS: "2" });
+  assert.deepEqual(JSON.parse(requests[0].body).map((/** @type {any} */ i) => i.annotations), [{ "k8s-cli/point": "LR=0.1" }, { "k8s-cli/point": "LR=0.01" }]);
   assert.equal(requests[0].url, `/tasks/batch?group=${sweep.group}&max_parallel=1`);
 }));
 
