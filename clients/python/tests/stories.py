@@ -71,7 +71,7 @@ async def fields(s):
 @story("the server parses YAML text, and the client sends the text unchanged")
 async def yaml(s):
     c = s.client()
-    text = "# a comment\nname: from-yaml\nresources: {cpus: 100000}\nrun: |\n  echo hi\n"
+    text = "# a comment\nname: from-yaml\nresources: {cpus: 1000}\nrun: |\n  echo hi\n"
     preview = await c.preview(Task.from_yaml(text))
     expect((preview.status, preview.objects[0]["kind"]), ("acceptable", "Job"))
     expect({f.verdict for f in preview.findings}, {"honoured"})
