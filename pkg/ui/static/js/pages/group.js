@@ -62,7 +62,7 @@ function Stop({ group, onClose }) {
     } catch (err) { setError(/** @type {Error} */ (err).message); setBusy(false); }
   };
   return html`<${Dialog} title=${`Stop the group ${group.group}?`} onClose=${onClose}>
-    <p>The server stops all tasks of the group that are not over: ${inWords({ running: group.by_status.running, pending: group.by_status.pending }) || "none at present"}. A stopped task does not start again.</p>
+    <p>The server stops all tasks of the group that are not over: ${inWords({ running: group.by_status.running ?? 0, pending: group.by_status.pending ?? 0 }) || "none at present"}. A stopped task does not start again.</p>
     ${error && html`<p class="field-error" role="alert"><${Icon} name="warning" />${error}</p>`}
     <p class="buttons"><button class="button" autofocus onClick=${onClose}>Cancel</button><button class="button danger" disabled=${busy} onClick=${stop}><${Icon} name="stop" />Stop ${active === 1 ? "1 task" : `${count(active)} tasks`}</button></p><//>`;
 }
