@@ -87,8 +87,8 @@ export class Client extends Requests {
   async map(task, points, o = {}) {
     const all = /** @type {PointOf<Points>[]} */ (Symbol.iterator in points ? [.../** @type {Iterable<unknown>} */ (points)] : grid(points));
     const items = all.map((point, rank) => {
-      const made = typeof task === "function" ? task(point) : { ...task, envs: { ...task.envs, ...stringsOf(point) } };
-      return { ...made, ...annotationsOf(made, point), envs: { ...made.envs, SKYPILOT_JOB_RANK: String(rank), SKYPILOT_NUM_JOBS: String(all.length) } };
+      const made = typeof task === "function" ? task(point) : withPoint(task, stringsOf(point)); // the point of a function may hold secrets
+      return { ...made, envs: { ...made.envs, SKYPILOT_JOB_RANK: String(rank), SKYPILOT_NUM_JOBS: String(all.length) } };
     });
     return this.submitGroup(items, all, items[0]?.name, o);
   }
@@ -253,14 +253,15 @@ function stringsOf(point) {
 }
 
 /**
- * Returns the annotations of a task of a sweep, with the point, unless they have no room for it.
- * @param {Task} task @param {unknown} point
+ * Returns the task of a point, whose annotations contain the point, unless they have no room for it.
+ * @param {Task} task @param {Record<string, string>} point @returns {Task}
  */
-function annotationsOf({ annotations: own }, point) {
-  if (typeof point !== "object" || !point || Array.isArray(point)) return {};
+function withPoint(task, point) {
+  const made = { ...task, envs: { ...task.envs, ...point } };
   const text = new TextDecoder().decode(new TextEncoder().encode(Object.entries(point).map(([name, value]) => `${name}=${value}`).join(" ")).slice(0, 256)).replace(/\uFFFD+$/, "");
-  const annotations = { "k8s-cli/point": text, ...own };
-  return Object.keys(annotations).length <= 64 && new TextEncoder().encode(JSON.stringify(annotations)).length <= 4096 ? { annotations } : {};
+  const annotations = { "k8s-cli/point": text, ...task.annotations };
+  const fits = Object.keys(annotations).length <= 64 && new TextEncoder().encode(JSON.stringify(annotations)).length <= 4096;
+  return fits ? { ...made, annotations } : made;
 }
 
 /** Rejects misspelt options, which programs in JavaScript have no compiler to find. @param {object} others @param {string} known */

@@ -101,8 +101,8 @@ class Client(Operations):
         variables. SKYPILOT_JOB_RANK and SKYPILOT_NUM_JOBS tell each task its number and the number of tasks. At most
         max_parallel tasks are active at once; 0 means no limit. With fail_fast, the first failure stops the other
         tasks. With atomic, the server accepts all tasks or none. A repeated map with the same key and points has no
-        effect and returns the same jobs. The server sends the phase changes of the tasks to the URL notify. Lists of
-        the CLI and the dashboard show points that are dicts.
+        effect and returns the same jobs. The server sends the phase changes of the tasks to the URL notify. The
+        lists of the CLI show the variables of each point; they do not show points for which a function returns the task.
         """
         chosen: List[Any] = list(grid(points)) if isinstance(points, Mapping) else list(points)
         if not chosen:
@@ -117,7 +117,7 @@ class Client(Operations):
             else:
                 raise ArgumentInvalid(f"the point {point!r} is not a dict of variables; pass a function that returns its task")
             tasks.append(made.with_envs(envs))
-            if isinstance(point, Mapping):
+            if not callable(task):  # the point of a function may hold secrets
                 tasks[-1].store_point(point)
             if notify:
                 tasks[-1].fields["event_callback"] = notify
