@@ -117,14 +117,7 @@ func (f sinceFlag) Type() string { return "age" }
 
 // Set sets the age.
 func (f sinceFlag) Set(text string) error {
-	now := time.Now()
-	at, err := query.ParseSince(text, now)
-	if err != nil {
-		return err
-	}
-	if !at.Before(now) {
-		return errors.New("the time has not come yet")
-	}
-	*f.to = max(now.Sub(at).Truncate(time.Second), time.Second) // ParseSince rounds down to seconds
-	return nil
+	age, err := query.ParseAge(text, time.Now())
+	*f.to = age
+	return err
 }

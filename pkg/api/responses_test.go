@@ -285,6 +285,7 @@ func TestLogOptions(t *testing.T) {
 		{"?node=-1", task.LogOptions{}, `node: "-1" is not the rank of a node`},
 		{"?since=-5m", task.LogOptions{}, `since: "-5m" is neither an age`},
 		{"?since=yesterday", task.LogOptions{}, `since: "yesterday" is neither an age`},
+		{"?since=2126-01-02T03:04:05Z", task.LogOptions{}, `since: "2126-01-02T03:04:05Z" has not come yet`},
 		{"?follow=maybe", task.LogOptions{}, `follow: "maybe" is neither true nor false`},
 	} {
 		a := s.send("GET", "/tasks/a/logs"+tt.query, "")

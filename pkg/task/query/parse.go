@@ -237,7 +237,10 @@ func ParseAge(s string, now time.Time) (time.Duration, error) {
 		age, err = time.Duration(n*float64(day)), nil
 	}
 	if at, wrong := time.Parse(time.RFC3339, s); wrong == nil {
-		age, err = now.Sub(at), nil
+		if age = now.Sub(at); age <= 0 {
+			return 0, fmt.Errorf("%q has not come yet", s)
+		}
+		return age, nil
 	}
 	if err != nil || age <= 0 {
 		return 0, fmt.Errorf("%q is neither an age such as 90s, 3h or 2d nor a time in RFC 3339 such as 2026-11-21T06:05:35Z", s)
