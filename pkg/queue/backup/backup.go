@@ -25,8 +25,9 @@ import (
 
 const (
 	chunkBytes    = 128 << 10
-	answerTimeout = time.Minute // for one answer of NATS, or the next chunk
-	maxAttempts   = 3           // to copy the log while the server replaces its snapshots
+	answerTimeout = time.Minute      // for one answer of NATS, or the next chunk
+	createTimeout = 15 * time.Minute // for NATS to create a stream from its chunks
+	maxAttempts   = 3                // to copy the log while the server replaces its snapshots
 )
 
 // Write copies all streams of the server to dir, which must be empty or missing, and passes each
@@ -97,8 +98,8 @@ func copyAll(ctx context.Context, nc *natsconn.Conn, js jetstream.JetStream, dir
 	return all, nil
 }
 
-// streamExists asks for the stream first: in a cluster, nobody answers a request for the snapshot
-// of a stream that does not exist.
+// streamExists reports whether NATS has a stream. In a cluster, no server answers a request for the
+// snapshot of a stream that does not exist.
 func streamExists(ctx context.Context, js jetstream.JetStream, name string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -163,11 +164,11 @@ func copyStream(ctx context.Context, nc *natsconn.Conn, name, dir string) (s Str
 func receive(ctx context.Context, chunks *nats.Subscription, w io.Writer) (size int64, err error) {
 	for number := 1; ; number++ {
 		m, err := next(ctx, chunks)
-		switch status := ""; {
-		case err != nil:
+		if err != nil {
 			return size, err
-		case len(m.Data) == 0:
-			if status = m.Header.Get("Status"); status != "" && status != "204" {
+		}
+		if len(m.Data) == 0 {
+			if status := m.Header.Get("Status"); status != "" && status != "204" {
 				return size, fmt.Errorf("NATS ended the copy: %s %s", status, m.Header.Get("Description"))
 			}
 			return size, nil

@@ -130,6 +130,8 @@ func (s Stream) restore(ctx context.Context, nc *natsconn.Conn, dir string, repl
 			return err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
 	m, err := nc.RequestWithContext(ctx, to, nil) // NATS answers when the stream exists
 	if err != nil {
 		return err
