@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import os
-import re
 from typing import Dict, Tuple
 
 PROTOCOL = "v1.session.k8s-cli"
@@ -12,9 +11,6 @@ CLOSE, PING, PONG = 8, 9, 10  # opcodes
 FINAL, OPCODE = 128, 15  # bits of the first byte of a frame
 LIMIT = 1 << 20  # largest payload of a frame in bytes; the server sends at most 32 KiB
 SILENCE = 60.0  # seconds without a frame after which a session counts as broken; the server sends pings
-_WRAPPING = re.compile(r"(Internal error occurred: )+")  # what each Kubernetes component adds in front
-# What container runtimes write in front of the reason why a command did not begin.
-_NOT_STARTED = re.compile(r'.*(?:unable to start container process|failed to start exec "[^"]*"): (.+?)(?:: unknown)?$', re.DOTALL)
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -31,9 +27,3 @@ def frame(opcode: int, payload: bytes) -> bytes:
     mask = os.urandom(4)
     masked = bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
     return bytes([FINAL | opcode, 128 | len(payload)]) + mask + masked
-
-
-def reason_of(error: str) -> Tuple[str, bool]:
-    """Returns why a session ended before its command, and whether the command began."""
-    match = _NOT_STARTED.match(error)
-    return (match[1], False) if match else (_WRAPPING.sub("", error), True)

@@ -66,10 +66,6 @@ class SessionBroken(Error):
     """A session in a task ended before its command. The command may still run."""
 
 
-class CommandNotStarted(Error):
-    """The command of a session did not begin, for example because the image does not have the program."""
-
-
 class NotLoggedIn(Error):
     """The machine has no credentials for the server."""
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -216,7 +217,7 @@ func (s *session) end(ctx context.Context, end channel.End, err error) channel.E
 	case cause != nil:
 		return channel.End{Error: cause.Error()}
 	case err != nil:
-		return channel.End{Error: err.Error()}
+		return channel.End{Error: strings.ReplaceAll(err.Error(), "Internal error occurred: ", "")} // each component of Kubernetes adds the words
 	}
 	return end
 }

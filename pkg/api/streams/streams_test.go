@@ -188,6 +188,21 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// TestErrorsOfKubernetesAreSaidOnce checks that the client gets the error of the container runtime
+// without the words that each component of Kubernetes adds in front.
+func TestErrorsOfKubernetesAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	f := &fake{exec: func(context.Context, channel.Command, channel.Streams) (int, error) {
+		return 0, errors.New("Internal error occurred: Internal error occurred: cannot exec in a stopped container")
+	}}
+	c, _, end := f.serve(t, Limits{})
+	_, err := c.Exec(t.Context(), "lex9x817", client.ExecOptions{Command: []string{"true"}})
+	if !errors.Is(err, client.ErrBrokenSession) || !strings.HasSuffix(err.Error(), ": cannot exec in a stopped container") || strings.Contains(err.Error(), "Internal") {
+		t.Errorf("%v", err)
+	}
+	end()
+}
+
 type writerFunc func([]byte)
 
 func (w writerFunc) Write(p []byte) (int, error) { w(p); return len(p), nil }

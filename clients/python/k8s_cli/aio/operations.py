@@ -14,7 +14,6 @@ from .._times import Since, age, day, moment
 from .._unpack import Directory, Download
 from ..errors import (
     ApiError,
-    CommandNotStarted,
     ConnectionFailed,
     Error,
     LogBroken,
@@ -324,9 +323,9 @@ class Operations(Requests):
     ) -> models.Executed:
         """Runs a command without input in the container of a node, and returns its exit code and its output.
 
-        A text is a command of sh; a list is a program with its arguments. The error is CommandNotStarted if the command
-        did not begin, and SessionBroken if the session ends before the command, also after timeout seconds; the command
-        may then go on. exec never runs a command twice.
+        A text is a command of sh; a list is a program with its arguments. The exit code is 127 if the
+        image has no such command. The error is SessionBroken if the session ends before the command, also after timeout
+        seconds; the command may then continue. exec never runs a command twice.
         """
         arguments = ["sh", "-c", command] if isinstance(command, str) else list(command)
         query = query_of(node=str(node), command=arguments)
@@ -341,13 +340,9 @@ class Operations(Requests):
                 elif channel == _websocket.STATUS:
                     end = json.loads(data)
                     if end.get("exit_code") is None:
-                        said, began = _websocket.reason_of(end.get("error") or "the server did not report an exit code")
-                        raise SessionBroken(said) if began else CommandNotStarted(f"the command did not begin: task {id}: {said}")
+                        raise SessionBroken(end.get("error") or "the server did not report an exit code")
                     out, err = output.values()
                     return models.Executed(int(end["exit_code"]), bytes(out), bytes(err))
-        except CommandNotStarted as err:
-            err.task_id = id
-            raise
         except (ConnectionFailed, SessionBroken, TimeoutError, ValueError) as err:
             said = f"the session broke off, and the command may still run: task {id}: {err}"
             if isinstance(err, TimeoutError):
