@@ -277,7 +277,7 @@ func leave(ctx context.Context, screen *console.Console, c *client.Client, id st
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
 	s, err := c.Task(ctx, id)
-	state := "goes on"
+	state := "may still run"
 	switch {
 	case err == nil && s.Phase.Over():
 		screen.Say("%s", summary(s))

@@ -142,7 +142,7 @@ func parse(args []string) (string, command, error) {
 	return args[0], c, err
 }
 
-// existingInstance stands for the instance of the cluster in the directory, or 0.
+// existingInstance selects the instance of the cluster in the directory, or 0 without a cluster.
 const existingInstance = -1
 
 func instanceFromEnvironment() (int, error) {

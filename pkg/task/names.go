@@ -76,8 +76,8 @@ const (
 	// VariablesEnv has the names of the variables that the task sets, separated by spaces.
 	VariablesEnv = "K8S_CLI_VARIABLES"
 
-	// OtherHomes are the directories, separated by spaces, of which the first one becomes the home
-	// directory of a user who cannot write to that of the image.
+	// OtherHomes lists directories, separated by spaces. A user who cannot write to the home directory
+	// of the image gets the first writable one as the home directory.
 	OtherHomes = FilesDir + "/home /tmp/k8s-cli-home /dev/shm/k8s-cli-home"
 )
 

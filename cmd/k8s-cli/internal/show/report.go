@@ -46,7 +46,7 @@ var marks = map[taskfile.Severity][2]string{
 // Findings writes the findings on a file, one line for each field.
 func Findings(w io.Writer, s Style, r Report) { writeFindings(w, s, r, r.Fields) }
 
-// Problems writes the warnings and the errors on a file; nothing if there are none.
+// Problems writes the warnings and the errors of a file. A file without any has no output.
 func Problems(w io.Writer, s Style, r Report) {
 	if r.warnings+r.errors > 0 {
 		writeFindings(w, s, r, slices.DeleteFunc(slices.Clone(r.Fields), func(f taskfile.Finding) bool { return f.Severity == taskfile.Honoured }))
