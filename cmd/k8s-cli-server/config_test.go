@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/slots"
-	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task/policy"
 )
@@ -23,7 +23,7 @@ var settings = cmp.AllowUnexported(config{}, admissionConfig{}, identityConfig{}
 
 var defaultSlots = slotConfig{slots.Limit{Total: 128, PerUser: 64}, slots.Limit{Total: 64, PerUser: 16}, slots.Limit{Total: 2000, PerUser: 500}, slots.Limit{Total: 4000, PerUser: 1000}, slots.Limit{Total: 256, PerUser: 64}}
 
-var defaultExec = execConfig{limits: streams.Limits{Idle: 30 * time.Minute, Total: 12 * time.Hour}}
+var defaultExec = execConfig{limits: exec.Limits{Idle: 30 * time.Minute, Total: 12 * time.Hour}}
 
 // noIdentity is the identityConfig of an empty command line.
 var noIdentity = identityConfig{by: "header", userClaim: "sub", groupClaim: "groups"}

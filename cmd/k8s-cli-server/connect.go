@@ -26,21 +26,21 @@ import (
 // dependencies are the services that the server needs: Kubernetes, NATS and the sealing
 // key.
 type dependencies struct {
-	bootstrap     *bootstrapServer
-	k8s           kubernetes.Interface
-	listwatch     *listwatch.Client          // lists and watches Jobs and Pods, the most numerous objects
-	sessionConfig *rest.Config               // for sessions in pods, which have connections of their own
-	limiter       *submit.ConcurrencyLimiter // of the requests of k8s
-	leases        kubernetes.Interface       // has connections of its own, so that a burst of creations does not delay the renewal of the Lease
-	log           *queue.Log
-	events        *events.Stream
-	archivedLogs  *blob.Store        // ends of task logs
-	uploads       *blob.Uploads      // files of users
-	outputs       *blob.Uploads      // outputs of tasks
-	embedded      *natsserver.Server // nil with an external NATS
-	nats          *natsconn.Conn     // for the log and the events
-	files         *natsconn.Conn     // for archivedLogs, uploads and outputs, whose transfers may be large and slow
-	sealer        *seal.Sealer       // nil without a key: tasks with secrets or files are rejected
+	bootstrap    *bootstrapServer
+	k8s          kubernetes.Interface
+	listwatch    *listwatch.Client          // lists and watches Jobs and Pods, the most numerous objects
+	execREST     *rest.Config               // for sessions in pods, which have connections of their own
+	limiter      *submit.ConcurrencyLimiter // of the requests of k8s
+	leases       kubernetes.Interface       // has connections of its own, so that a burst of creations does not delay the renewal of the Lease
+	log          *queue.Log
+	events       *events.Stream
+	archivedLogs *blob.Store        // ends of task logs
+	uploads      *blob.Uploads      // files of users
+	outputs      *blob.Uploads      // outputs of tasks
+	embedded     *natsserver.Server // nil with an external NATS
+	nats         *natsconn.Conn     // for the log and the events
+	files        *natsconn.Conn     // for archivedLogs, uploads and outputs, whose transfers may be large and slow
+	sealer       *seal.Sealer       // nil without a key: tasks with secrets or files are rejected
 
 	keyNamespace string // of the Secret with the sealing key
 
@@ -215,7 +215,7 @@ func (d *dependencies) connectCluster(ctx context.Context, c config, logger *slo
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	settings.DisableCompression = true // compressing watch events costs both sides more time than sending them uncompressed
-	d.sessionConfig = rest.CopyConfig(settings)
+	d.execREST = rest.CopyConfig(settings)
 	settings.Wrap(submit.StalenessGuard)
 	own := rest.CopyConfig(settings)
 	own.Timeout = leaseTimeout(c.leaseDuration)

@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"k8s-cli/pkg/api/streams"
-	"k8s-cli/pkg/reach"
+	"k8s-cli/pkg/api/exec"
+	"k8s-cli/pkg/exec/pods"
 )
 
 // execConfig says whether users may open sessions in the pods of their tasks, and for how long.
 type execConfig struct {
 	allow  bool
-	limits streams.Limits
+	limits exec.Limits
 }
 
 func (c *execConfig) define(f *pflag.FlagSet) {
@@ -30,13 +30,13 @@ func (c *execConfig) check() error {
 }
 
 // pods returns the pods of tasks for sessions, or nil if sessions are not allowed.
-func (p *parts) pods() (streams.Pods, error) {
+func (p *parts) pods() (exec.Pods, error) {
 	if !p.config.exec.allow {
 		return nil, nil
 	}
-	pods, err := reach.New(p.deps.sessionConfig, p.config.namespace, p.store)
+	all, err := pods.New(p.deps.execREST, p.config.namespace, p.store)
 	if err != nil {
 		return nil, fmt.Errorf("--allow-exec: %w", err)
 	}
-	return pods, nil
+	return all, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"k8s-cli/pkg/api"
-	"k8s-cli/pkg/api/streams"
+	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
@@ -130,29 +130,29 @@ func watchCluster(c config, deps *dependencies, store *cache.Store, logger *slog
 
 // newServer returns the HTTP server of the API. who is nil if X-User is trusted from
 // every address.
-func (p *parts) newServer(tailer *logs.Tailer, pods streams.Pods, who *auth.Authenticator, pages *ui.Site, tracer *trace.Tracer) *api.Server {
+func (p *parts) newServer(tailer *logs.Tailer, pods exec.Pods, who *auth.Authenticator, pages *ui.Site, tracer *trace.Tracer) *api.Server {
 	c := p.config
 	settings := api.Config{
-		DefaultImage:  c.defaultImage,
-		Limits:        policy.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
-		Policy:        c.policy.tasks,
-		Sealer:        p.deps.taskSealer(),
-		Nodes:         p.store.Nodes(),
-		Previewer:     &previewer{store: p.store, namespace: c.namespace},
-		NotifySecret:  p.notifySecret(),
-		Login:         c.identity.login(),
-		Version:       release.Read().Version,
-		Hosts:         c.identity.allowedHosts(),
-		Client:        c.identity.trustedProxies().Client,
-		UserLimits:    c.perUser.limits(),
-		Slots:         c.atOnce.limits(),
-		Usage:         p.store,
-		Pages:         pages,
-		Sessions:      p.sessions,
-		Pods:          pods,
-		SessionLimits: c.exec.limits,
-		Logger:        p.logger,
-		Trace:         tracer,
+		DefaultImage: c.defaultImage,
+		Limits:       policy.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
+		Policy:       c.policy.tasks,
+		Sealer:       p.deps.taskSealer(),
+		Nodes:        p.store.Nodes(),
+		Previewer:    &previewer{store: p.store, namespace: c.namespace},
+		NotifySecret: p.notifySecret(),
+		Login:        c.identity.login(),
+		Version:      release.Read().Version,
+		Hosts:        c.identity.allowedHosts(),
+		Client:       c.identity.trustedProxies().Client,
+		UserLimits:   c.perUser.limits(),
+		Slots:        c.atOnce.limits(),
+		Usage:        p.store,
+		Pages:        pages,
+		Sessions:     p.sessions,
+		Pods:         pods,
+		ExecLimits:   c.exec.limits,
+		Logger:       p.logger,
+		Trace:        tracer,
 	}
 	settings.Uploads, settings.Outputs = p.deps.fileSettings(c)
 	if who != nil {

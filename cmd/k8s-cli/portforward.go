@@ -172,7 +172,7 @@ func (f *forwarder) accept(ctx context.Context, cancel context.CancelCauseFunc, 
 				cancel(err)
 			default:
 				f.saying.Lock()
-				f.screen.Warn("%s", strings.TrimPrefix(err.Error(), client.ErrBrokenSession.Error()+": "))
+				f.screen.Warn("%s", strings.TrimPrefix(err.Error(), client.ErrBrokenExec.Error()+": "))
 				f.saying.Unlock()
 			}
 		})

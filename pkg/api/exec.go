@@ -5,25 +5,25 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/api/streams"
+	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/task"
 )
 
-// addStreams adds the routes of sessions in the pods of tasks. Only the owner of a task may open
+// addExec adds the routes of exec sessions in the pods of tasks. Only the owner of a task may open
 // sessions: an administrator may not, because a session can read the secrets of the task.
-func (s *Server) addStreams(read Readers, who *callers, audit *auditor, c Config) {
-	s.exec = &streams.Handler{
-		Pods: c.Pods, Slots: s.slots.sessions, Limits: c.SessionLimits, Closing: s.closing,
+func (s *Server) addExec(read Readers, who *callers, audit *auditor, c Config) {
+	s.exec = &exec.Handler{
+		Pods: c.Pods, Slots: s.slots.sessions, Limits: c.ExecLimits, Closing: s.closing,
 		Owned: func(ctx context.Context, user, id string) error {
 			_, err := read.Tasks.Owns(ctx, user, id)
 			return err
 		},
-		Identify: func(c *fiber.Ctx, user, what string) (*streams.Caller, error) {
+		Identify: func(c *fiber.Ctx, user, what string) (*exec.Caller, error) {
 			if who.isForeign(c) {
 				return nil, errForeignOrigin
 			}
 			check, err := who.recheck(c, user)
-			return &streams.Caller{
+			return &exec.Caller{
 				User: user, Check: check, Record: audit.line(c, user, what),
 				Session: func(parent context.Context) (context.Context, context.CancelFunc) {
 					return who.sessions.Stream(c, parent)

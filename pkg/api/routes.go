@@ -6,8 +6,8 @@ import (
 
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/openapi"
-	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
@@ -24,7 +24,7 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 		s.app.Use(closeConnection)
 	}
 	bodies := &bodyReceiver{closing: s.closing}
-	s.app.Use(recoverPanic, streams.CloseRefused, bodies.receive, who.sameOrigin, exactPath)
+	s.app.Use(recoverPanic, exec.CloseRefused, bodies.receive, who.sameOrigin, exactPath)
 	s.app.Use(compressed())
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/usage", "/summary", "/capacity", "/session"}, whenReady(health))
 }
@@ -97,7 +97,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
 	s.app.Get("/tasks/:id", who.authenticated(audit.withForeignReads("read", tasks.showTask)))
 	s.app.Get("/tasks/:id/spec", who.authenticated(audit.withForeignReads("read spec", tasks.showSpec)))
-	s.addStreams(read, who, audit, c)
+	s.addExec(read, who, audit, c)
 	s.app.Get("/tasks/:id/logs", who.authenticated(audit.withForeignReads("read logs", logs.taskLogs)))
 	s.app.Get("/tasks/:id/events", who.authenticated(audit.withForeignReads("read events", events.taskEvents)))
 	s.app.Get(filesPath, uploads.taskFile)

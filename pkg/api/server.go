@@ -18,8 +18,8 @@ import (
 
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/framing"
-	"k8s-cli/pkg/api/streams"
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
@@ -96,8 +96,8 @@ type Config struct {
 	// the server sends none.
 	NotifySecret func(user string) string
 
-	Pods          streams.Pods   // of tasks, for sessions; nil disables sessions
-	SessionLimits streams.Limits // of one session
+	Pods       exec.Pods   // of tasks, for sessions; nil disables sessions
+	ExecLimits exec.Limits // of one session
 
 	// close each connection after its response, because another server takes over the
 	// listener
@@ -126,7 +126,7 @@ type Server struct {
 	errors         *errorWriter
 	slots          *slotPools
 	metricsByRoute serverMetrics
-	exec           *streams.Handler
+	exec           *exec.Handler
 	closing        context.Context //nolint:containedctx // ends the streams that are open
 	close          context.CancelFunc
 	patience       time.Duration // for requests in progress, after the end of ctx

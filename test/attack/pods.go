@@ -12,8 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/submit/objects"
-	"k8s-cli/pkg/task/channel"
 	"k8s-cli/test/testkit"
 )
 
@@ -57,7 +57,7 @@ func leakSessions(ctx context.Context, w *environment) error {
 		return err
 	}
 	handshake := fmt.Sprintf("GET /tasks/%s/port-forward?port=80 HTTP/1.1\r\nHost: %s\r\nX-User: ann\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", id, s.address, channel.Protocol)
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", id, s.address, exec.Protocol)
 	for range 2 * maxSessions {
 		conn, err := dial(ctx, s.address)
 		if err != nil {

@@ -32,7 +32,7 @@ var uncovered = map[string]string{
 	"pkg/queue/blob/bucket.go confirm":              "stores a message that is of no object",
 	"pkg/queue/blob/bucket.go purgeThrough":         "of what is left undone the list still tells, or, of chunks without a name, the limit",
 
-	"pkg/reach/forward.go openStreams": "opens streams of one connection, which nothing stores",
+	"pkg/exec/pods/forward.go openStreams": "opens streams of one connection, which nothing stores",
 
 	"pkg/auth/token_review.go ask": "asks whose a token is; a TokenReview is stored nowhere",
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"k8s-cli/pkg/task/channel"
+	"k8s-cli/pkg/exec"
 )
 
 // A Terminal is the terminal that the standard input of the process is.
@@ -34,8 +34,8 @@ func (t *Terminal) Raw() (restore func(), err error) {
 
 // Sizes returns a channel with the size of the terminal, and with the new size after each change
 // until ctx ends.
-func (t *Terminal) Sizes(ctx context.Context) <-chan channel.Size {
-	sizes := make(chan channel.Size)
+func (t *Terminal) Sizes(ctx context.Context) <-chan exec.Size {
+	sizes := make(chan exec.Size)
 	changed, stop := changes()
 	go func() {
 		defer stop()
@@ -43,7 +43,7 @@ func (t *Terminal) Sizes(ctx context.Context) <-chan channel.Size {
 			width, height, err := term.GetSize(int(t.in.Fd()))
 			if err == nil {
 				select {
-				case sizes <- channel.Size{Width: uint16(width), Height: uint16(height)}:
+				case sizes <- exec.Size{Width: uint16(width), Height: uint16(height)}:
 				case <-ctx.Done():
 					return
 				}

@@ -15,13 +15,13 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/channel"
 )
 
-// ErrBrokenSession is the kind of error of a session that ended before its command. The command
+// ErrBrokenExec is the kind of error of an exec session that ended before its command. The command
 // may still run.
-var ErrBrokenSession = errors.New("the session broke off")
+var ErrBrokenExec = errors.New("the session broke off")
 
 // An ExecOptions describes a command in a pod of a task, and its streams.
 type ExecOptions struct {
@@ -31,17 +31,17 @@ type ExecOptions struct {
 
 	Stdin          io.Reader // nil if the command gets no input
 	Stdout, Stderr io.Writer
-	Sizes          <-chan channel.Size // of the terminal; nil without one
+	Sizes          <-chan exec.Size // of the terminal; nil without one
 }
 
 // Exec runs a command in the container of a node of a task, and returns the exit code of the
-// command. If the session ends before the command, the error is of kind ErrBrokenSession. Exec
+// command. If the session ends before the command, the error is of kind ErrBrokenExec. Exec
 // never runs a command twice. A blocked read of Stdin may outlast Exec.
 func (c *Client) Exec(ctx context.Context, id string, o ExecOptions) (exitCode int, err error) {
 	q := url.Values{"node": {strconv.Itoa(o.Node)}, "command": o.Command, "tty": {strconv.FormatBool(o.TTY)}, "stdin": {strconv.FormatBool(o.Stdin != nil)}}
-	end, err := c.session(ctx, id, "exec", q, o)
+	end, err := c.openExec(ctx, id, "exec", q, o)
 	if err == nil && end.ExitCode == nil {
-		err = fmt.Errorf("%w: the server did not report an exit code", ErrBrokenSession)
+		err = fmt.Errorf("%w: the server did not report an exit code", ErrBrokenExec)
 	}
 	if err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (c *Client) Exec(ctx context.Context, id string, o ExecOptions) (exitCode i
 // caller closes local after that.
 func (c *Client) Forward(ctx context.Context, id string, node int, port uint16, local io.ReadWriter) error {
 	q := url.Values{"node": {strconv.Itoa(node)}, "port": {strconv.Itoa(int(port))}}
-	_, err := c.session(ctx, id, "port-forward", q, ExecOptions{Stdin: local, Stdout: local})
+	_, err := c.openExec(ctx, id, "port-forward", q, ExecOptions{Stdin: local, Stdout: local})
 	return err
 }
 
@@ -72,19 +72,19 @@ func (c *Client) CheckForward(ctx context.Context, id string, node int, port uin
 	return err
 }
 
-// session opens a session and copies its streams until its end.
-func (c *Client) session(ctx context.Context, id, verb string, q url.Values, o ExecOptions) (channel.End, error) {
+// openExec opens an exec session and copies its streams until its end.
+func (c *Client) openExec(ctx context.Context, id, verb string, q url.Values, o ExecOptions) (exec.End, error) {
 	path, err := path(task.KindTask, id, verb)
 	if err != nil {
-		return channel.End{}, err
+		return exec.End{}, err
 	}
 	ws, err := c.upgrade(ctx, request{method: http.MethodGet, path: path, query: q})
 	if err != nil {
-		return channel.End{}, err
+		return exec.End{}, err
 	}
 	defer func() { _ = ws.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = ws.Close() })()
-	conn := channel.NewConn(ws, ws)
+	conn := exec.NewConn(ws, ws)
 	done := make(chan struct{})
 	defer close(done)
 	go func() { _ = conn.KeepAlive(done) }()
@@ -103,16 +103,16 @@ func (c *Client) session(ctx context.Context, id, verb string, q url.Values, o E
 }
 
 // sendInput sends what it reads from in, and then closes the channel.
-func sendInput(conn *channel.Conn, in io.Reader) {
-	_, _ = io.Copy(conn.Writer(channel.Stdin), in)
-	_ = conn.Send(channel.Close, []byte{channel.Stdin})
+func sendInput(conn *exec.Conn, in io.Reader) {
+	_, _ = io.Copy(conn.Writer(exec.Stdin), in)
+	_ = conn.Send(exec.Close, []byte{exec.Stdin})
 }
 
-func sendSizes(conn *channel.Conn, sizes <-chan channel.Size, done <-chan struct{}) {
+func sendSizes(conn *exec.Conn, sizes <-chan exec.Size, done <-chan struct{}) {
 	for {
 		select {
 		case size := <-sizes:
-			_ = conn.SendJSON(channel.Resize, size)
+			_ = conn.SendJSON(exec.Resize, size)
 		case <-done:
 			return
 		}
@@ -120,25 +120,25 @@ func sendSizes(conn *channel.Conn, sizes <-chan channel.Size, done <-chan struct
 }
 
 // receive writes the output until the last message.
-func receive(conn *channel.Conn, o ExecOptions) (end channel.End, err error) {
+func receive(conn *exec.Conn, o ExecOptions) (end exec.End, err error) {
 	for {
 		ch, data, err := conn.Receive()
 		if err != nil {
-			return end, fmt.Errorf("%w: %w", ErrBrokenSession, err)
+			return end, fmt.Errorf("%w: %w", ErrBrokenExec, err)
 		}
 		switch ch {
-		case channel.Stdout:
+		case exec.Stdout:
 			_, err = o.Stdout.Write(data)
-		case channel.Stderr:
+		case exec.Stderr:
 			if o.Stderr != nil {
 				_, err = o.Stderr.Write(data)
 			}
-		case channel.Status:
+		case exec.Status:
 			if err := json.Unmarshal(data, &end); err != nil {
-				return end, fmt.Errorf("%w: %w", ErrBrokenSession, err)
+				return end, fmt.Errorf("%w: %w", ErrBrokenExec, err)
 			}
 			if end.Error != "" {
-				return end, fmt.Errorf("%w: %s", ErrBrokenSession, end.Error)
+				return end, fmt.Errorf("%w: %s", ErrBrokenExec, end.Error)
 			}
 			return end, nil
 		}
@@ -181,8 +181,8 @@ func (c *Client) upgradeOnce(ctx context.Context, r request) (*websocket.Conn, e
 		Proxy:           http.ProxyFromEnvironment,
 		NetDialContext:  (&net.Dialer{Timeout: connectTimeout}).DialContext,
 		ReadBufferSize:  4 << 10,
-		WriteBufferSize: channel.MaxData + 16, // one message fits
-		Subprotocols:    []string{channel.Protocol},
+		WriteBufferSize: exec.MaxData + 16, // one message fits
+		Subprotocols:    []string{exec.Protocol},
 	}
 	address := "ws" + strings.TrimPrefix(q.URL.String(), "http") // https becomes wss
 	ws, response, err := dialer.DialContext(ctx, address, q.Header)
@@ -191,9 +191,9 @@ func (c *Client) upgradeOnce(ctx context.Context, r request) (*websocket.Conn, e
 		return nil, c.refusal(response)
 	case err != nil:
 		return nil, c.unreachable(ctx, err)
-	case ws.Subprotocol() != channel.Protocol:
+	case ws.Subprotocol() != exec.Protocol:
 		_ = ws.Close()
-		return nil, fmt.Errorf("%s does not support the protocol %s; use the version of k8s-cli that fits the server", c.url, channel.Protocol)
+		return nil, fmt.Errorf("%s does not support the protocol %s; use the version of k8s-cli that fits the server", c.url, exec.Protocol)
 	}
 	return ws, nil
 }

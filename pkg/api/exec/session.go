@@ -1,4 +1,4 @@
-package streams
+package exec
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/channel"
 )
 
 const (
@@ -37,12 +37,12 @@ var (
 type session struct {
 	handler *Handler
 	caller  *Caller
-	target  channel.Target
+	target  exec.Target
 	work    work
 	slot    *slots.Slot
 	ctx     context.Context //nolint:containedctx // ends with the server and with the session of the browser
 
-	conn    *channel.Conn
+	conn    *exec.Conn
 	cancel  context.CancelCauseFunc
 	idle    *time.Timer // nil without a limit
 	in, out atomic.Int64
@@ -51,14 +51,14 @@ type session struct {
 // run serves the session until its end, and writes the line of the audit log.
 func (s *session) run(ws *websocket.Conn) {
 	began := time.Now()
-	s.conn = channel.NewConn(ws, ws)
+	s.conn = exec.NewConn(ws, ws)
 	parent, cancel := context.WithCancelCause(s.ctx)
 	s.cancel = cancel
 	defer s.limit()()
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
 	stdin, toStdin := io.Pipe()
-	sizes := make(chan channel.Size, 1)
+	sizes := make(chan exec.Size, 1)
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -69,12 +69,12 @@ func (s *session) run(ws *websocket.Conn) {
 	if s.work.noInput {
 		_ = stdin.CloseWithError(io.ErrClosedPipe)
 	}
-	end, err := s.work.do(ctx, s.target, channel.Streams{
-		Stdin: stdin, Stdout: s.counted(channel.Stdout), Stderr: s.counted(channel.Stderr), Sizes: sizes,
+	end, err := s.work.do(ctx, s.target, exec.Streams{
+		Stdin: stdin, Stdout: s.counted(exec.Stdout), Stderr: s.counted(exec.Stderr), Sizes: sizes,
 	})
 	_ = stdin.CloseWithError(io.ErrClosedPipe) // the receiver discards the rest
 	end = s.end(parent, end, err)
-	_ = s.conn.SendJSON(channel.Status, end)
+	_ = s.conn.SendJSON(exec.Status, end)
 	s.conn.SayGoodbye(websocket.CloseNormalClosure)
 	if abort() {
 		s.conn.Limit(linger) // data that the client still sends must not make the kernel discard the last messages
@@ -131,7 +131,7 @@ func (s *session) watch(ctx context.Context) {
 }
 
 // receive passes on the messages of the client until the connection ends.
-func (s *session) receive(stdin *io.PipeWriter, sizes chan channel.Size) {
+func (s *session) receive(stdin *io.PipeWriter, sizes chan exec.Size) {
 	for {
 		ch, data, err := s.conn.Receive()
 		if err == nil {
@@ -153,16 +153,16 @@ func gone(err error) error {
 	return fmt.Errorf("%w: %w", errGone, err)
 }
 
-var errMessage = errors.New("the client sent a message that is not of the protocol " + channel.Protocol)
+var errMessage = errors.New("the client sent a message that is not of the protocol " + exec.Protocol)
 
 // accept handles one message of the client.
-func (s *session) accept(ch byte, data []byte, stdin *io.PipeWriter, sizes chan channel.Size) error {
+func (s *session) accept(ch byte, data []byte, stdin *io.PipeWriter, sizes chan exec.Size) error {
 	switch ch {
-	case channel.Stdin:
+	case exec.Stdin:
 		s.progress(&s.in, len(data))
 		_, _ = stdin.Write(data) // fails if the command has ended
-	case channel.Resize:
-		var size channel.Size
+	case exec.Resize:
+		var size exec.Size
 		if err := json.Unmarshal(data, &size); err != nil {
 			return errMessage
 		}
@@ -171,8 +171,8 @@ func (s *session) accept(ch byte, data []byte, stdin *io.PipeWriter, sizes chan 
 		default:
 		}
 		sizes <- size
-	case channel.Close:
-		if len(data) != 1 || data[0] != channel.Stdin {
+	case exec.Close:
+		if len(data) != 1 || data[0] != exec.Stdin {
 			return errMessage
 		}
 		_ = stdin.Close()
@@ -208,22 +208,22 @@ func (c countedWriter) Write(p []byte) (int, error) {
 }
 
 // end returns how the session ended, for the client.
-func (s *session) end(ctx context.Context, end channel.End, err error) channel.End {
+func (s *session) end(ctx context.Context, end exec.End, err error) exec.End {
 	switch cause := context.Cause(ctx); {
 	case err == nil && end.ExitCode != nil:
 		return end // the command ended before the server could end it
 	case errors.Is(cause, context.Canceled):
-		return channel.End{Error: errClose.Error()}
+		return exec.End{Error: errClose.Error()}
 	case cause != nil:
-		return channel.End{Error: cause.Error()}
+		return exec.End{Error: cause.Error()}
 	case err != nil:
-		return channel.End{Error: strings.ReplaceAll(err.Error(), "Internal error occurred: ", "")} // each component of Kubernetes adds the words
+		return exec.End{Error: strings.ReplaceAll(err.Error(), "Internal error occurred: ", "")} // each component of Kubernetes adds the words
 	}
 	return end
 }
 
 // record writes the line of the audit log.
-func (s *session) record(end channel.End, took time.Duration) {
+func (s *session) record(end exec.End, took time.Duration) {
 	verdict := end.Error
 	switch {
 	case verdict != "":

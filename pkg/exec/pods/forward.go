@@ -1,4 +1,4 @@
-package reach
+package pods
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"k8s-cli/pkg/task/channel"
+	"k8s-cli/pkg/exec"
 )
 
 // Forward connects to a port of the pod of the target, and copies both directions until the
 // container closes the connection or ctx ends.
-func (p *Pods) Forward(ctx context.Context, t channel.Target, port uint16, s channel.Streams) error {
+func (p *Pods) Forward(ctx context.Context, t exec.Target, port uint16, s exec.Streams) error {
 	conn, err := p.dial(ctx, t)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func openStreams(conn httpstream.Connection, port uint16) (failure, data httpstr
 }
 
 // dial returns a connection for streams to ports of the target.
-func (p *Pods) dial(ctx context.Context, t channel.Target) (httpstream.Connection, error) {
+func (p *Pods) dial(ctx context.Context, t exec.Target) (httpstream.Connection, error) {
 	dialer, err := p.dialer(t)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for connections to ports: %w", err)
@@ -96,7 +96,7 @@ func (p *Pods) dial(ctx context.Context, t channel.Target) (httpstream.Connectio
 	}
 }
 
-func (p *Pods) dialer(t channel.Target) (httpstream.Dialer, error) {
+func (p *Pods) dialer(t exec.Target) (httpstream.Dialer, error) {
 	address := p.address(t, "portforward", &corev1.PodPortForwardOptions{})
 	transport, upgrader, err := spdy.RoundTripperFor(p.config)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package channel defines the messages of a session in a pod of a task: a command with its
+// Package exec defines the messages of an exec session in a pod of a task: a command with its
 // streams, or one connection to a port. A session is one WebSocket connection between a client
 // and the server. Each binary message begins with the number of a channel, as in the protocol
 // v5.channel.k8s.io of Kubernetes.
-package channel
+package exec
 
 import "io"
 

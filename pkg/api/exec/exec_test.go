@@ -1,4 +1,4 @@
-package streams
+package exec
 
 import (
 	"bytes"
@@ -21,13 +21,13 @@ import (
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/client"
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/channel"
 )
 
 // A fake has one pod, whose commands are functions. It records the lines of the audit log.
 type fake struct {
-	exec  func(ctx context.Context, c channel.Command, s channel.Streams) (int, error)
+	exec  func(ctx context.Context, c exec.Command, s exec.Streams) (int, error)
 	ended chan struct{} // closed when the task ends
 	check error
 	found func() // called before a session gets its pod; nil does nothing
@@ -38,29 +38,29 @@ type fake struct {
 	lines []string
 }
 
-func (f *fake) Find(id string, node int) (channel.Target, error) {
+func (f *fake) Find(id string, node int) (exec.Target, error) {
 	if node > 0 {
-		return channel.Target{}, task.Error(task.ErrConflict, "the node does not run")
+		return exec.Target{}, task.Error(task.ErrConflict, "the node does not run")
 	}
 	if f.found != nil {
 		f.found()
 	}
-	return channel.Target{Task: id, Pod: "pod"}, nil
+	return exec.Target{Task: id, Pod: "pod"}, nil
 }
 
-func (f *fake) Ended(ctx context.Context, _ channel.Target) {
+func (f *fake) Ended(ctx context.Context, _ exec.Target) {
 	select {
 	case <-f.ended:
 	case <-ctx.Done():
 	}
 }
 
-func (f *fake) Exec(ctx context.Context, _ channel.Target, c channel.Command, s channel.Streams) (int, error) {
+func (f *fake) Exec(ctx context.Context, _ exec.Target, c exec.Command, s exec.Streams) (int, error) {
 	return f.exec(ctx, c, s)
 }
 
-func (f *fake) Forward(ctx context.Context, _ channel.Target, _ uint16, s channel.Streams) error {
-	_, err := f.exec(ctx, channel.Command{}, s)
+func (f *fake) Forward(ctx context.Context, _ exec.Target, _ uint16, s exec.Streams) error {
+	_, err := f.exec(ctx, exec.Command{}, s)
 	return err
 }
 
@@ -130,13 +130,13 @@ func statusOf(err error) int {
 
 func TestCommandGetsItsStreams(t *testing.T) {
 	t.Parallel()
-	f := &fake{exec: func(_ context.Context, c channel.Command, s channel.Streams) (int, error) {
+	f := &fake{exec: func(_ context.Context, c exec.Command, s exec.Streams) (int, error) {
 		fmt.Fprintf(s.Stderr, "%q", c.Args)
 		_, err := io.Copy(s.Stdout, s.Stdin) // ends when the client closes the channel
 		return 7, err
 	}}
 	c, _, end := f.serve(t, Limits{})
-	sent := make([]byte, 5*channel.MaxData+1)
+	sent := make([]byte, 5*exec.MaxData+1)
 	_, _ = rand.Read(sent)
 	var out, errOut bytes.Buffer
 	code, err := c.Exec(t.Context(), "lex9x817", client.ExecOptions{Command: []string{"cat", "a b&c"}, Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut})
@@ -153,7 +153,7 @@ func TestCommandGetsItsStreams(t *testing.T) {
 // the audit log learn.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
-	wait := func(ctx context.Context, _ channel.Command, s channel.Streams) (int, error) {
+	wait := func(ctx context.Context, _ exec.Command, s exec.Streams) (int, error) {
 		fmt.Fprintln(s.Stdout, "begun")
 		<-ctx.Done()
 		return 0, ctx.Err()
@@ -178,7 +178,7 @@ func TestSessionsEnd(t *testing.T) {
 				}
 			})
 			_, err := c.Exec(t.Context(), "lex9x817", client.ExecOptions{Command: []string{"sleep"}, Stdout: begun})
-			if !errors.Is(err, client.ErrBrokenSession) || !strings.HasSuffix(err.Error(), tt.want) {
+			if !errors.Is(err, client.ErrBrokenExec) || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 			if lines := end(); len(lines) != 1 || !strings.HasPrefix(lines[0], "101 "+tt.want) {
@@ -192,12 +192,12 @@ func TestSessionsEnd(t *testing.T) {
 // without the words that each component of Kubernetes adds in front.
 func TestErrorsOfKubernetesAreSaidOnce(t *testing.T) {
 	t.Parallel()
-	f := &fake{exec: func(context.Context, channel.Command, channel.Streams) (int, error) {
+	f := &fake{exec: func(context.Context, exec.Command, exec.Streams) (int, error) {
 		return 0, errors.New("Internal error occurred: Internal error occurred: cannot exec in a stopped container")
 	}}
 	c, _, end := f.serve(t, Limits{})
 	_, err := c.Exec(t.Context(), "lex9x817", client.ExecOptions{Command: []string{"true"}})
-	if !errors.Is(err, client.ErrBrokenSession) || !strings.HasSuffix(err.Error(), ": cannot exec in a stopped container") || strings.Contains(err.Error(), "Internal") {
+	if !errors.Is(err, client.ErrBrokenExec) || !strings.HasSuffix(err.Error(), ": cannot exec in a stopped container") || strings.Contains(err.Error(), "Internal") {
 		t.Errorf("%v", err)
 	}
 	end()
@@ -212,7 +212,7 @@ func (w writerFunc) Write(p []byte) (int, error) { w(p); return len(p), nil }
 func TestSlowClientsMakeCommandsWait(t *testing.T) {
 	t.Parallel()
 	written := make(chan int, 1)
-	f := &fake{exec: func(ctx context.Context, _ channel.Command, s channel.Streams) (int, error) {
+	f := &fake{exec: func(ctx context.Context, _ exec.Command, s exec.Streams) (int, error) {
 		n, chunk := 0, make([]byte, 64<<10)
 		for range 10_000 { // far more than the buffers of the kernel
 			m, err := s.Stdout.Write(chunk)
@@ -241,7 +241,7 @@ func dial(t *testing.T, address, path string, header http.Header) *websocket.Con
 		header = http.Header{}
 	}
 	header.Set("X-User", "ann")
-	dialer := websocket.Dialer{Subprotocols: []string{channel.Protocol}}
+	dialer := websocket.Dialer{Subprotocols: []string{exec.Protocol}}
 	ws, _, err := dialer.DialContext(t.Context(), "ws://"+address+path, header)
 	if err != nil {
 		t.Fatal(err)
@@ -258,15 +258,15 @@ func TestWrongMessagesEndSessions(t *testing.T) {
 	}{
 		"text":            {websocket.TextMessage, []byte("\x00hello")},
 		"empty":           {websocket.BinaryMessage, nil},
-		"too long":        {websocket.BinaryMessage, make([]byte, channel.MaxData+2)},
+		"too long":        {websocket.BinaryMessage, make([]byte, exec.MaxData+2)},
 		"unknown channel": {websocket.BinaryMessage, []byte{9, 1}},
-		"output":          {websocket.BinaryMessage, []byte{channel.Stdout, 1}},
+		"output":          {websocket.BinaryMessage, []byte{exec.Stdout, 1}},
 		"size":            {websocket.BinaryMessage, []byte("\x04{")},
-		"close of stdout": {websocket.BinaryMessage, []byte{channel.Close, channel.Stdout}},
+		"close of stdout": {websocket.BinaryMessage, []byte{exec.Close, exec.Stdout}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fake{exec: func(ctx context.Context, _ channel.Command, s channel.Streams) (int, error) {
+			f := &fake{exec: func(ctx context.Context, _ exec.Command, s exec.Streams) (int, error) {
 				_, err := io.Copy(io.Discard, s.Stdin)
 				return 0, err
 			}}
@@ -291,25 +291,25 @@ func TestWrongMessagesEndSessions(t *testing.T) {
 
 func TestRefusedSessions(t *testing.T) {
 	t.Parallel()
-	f := &fake{exec: func(context.Context, channel.Command, channel.Streams) (int, error) {
+	f := &fake{exec: func(context.Context, exec.Command, exec.Streams) (int, error) {
 		t.Error("a refused session ran")
 		return 0, nil
 	}}
 	_, address, end := f.serve(t, Limits{})
-	upgrade := "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + channel.Protocol + "\r\n"
-	const exec = "GET /tasks/lex9x817/exec?command=ls"
+	upgrade := "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + exec.Protocol + "\r\n"
+	const command = "GET /tasks/lex9x817/exec?command=ls"
 	for _, tt := range []struct{ name, line, header, want string }{
-		{"another user", exec, "X-User: bob\r\n" + upgrade, "404"},
-		{"no upgrade", exec, "X-User: ann\r\n", "426"},
-		{"HTTP/1.0", exec + " HTTP/1.0", "X-User: ann\r\n" + upgrade, "426"},
-		{"old version", exec, "X-User: ann\r\n" + strings.Replace(upgrade, "13", "8", 1), "426"},
-		{"other protocol", exec, "X-User: ann\r\n" + strings.Replace(upgrade, channel.Protocol, "v5.channel.k8s.io", 1), "426"},
-		{"short key", exec, "X-User: ann\r\n" + strings.Replace(upgrade, "AAAA", "", 1), "400"},
-		{"two keys", exec, "X-User: ann\r\n" + upgrade + "Sec-WebSocket-Key: BAAAAAAAAAAAAAAAAAAAAA==\r\n", "400"},
-		{"body", exec, "X-User: ann\r\nContent-Length: 3\r\n" + upgrade, "400"},
+		{"another user", command, "X-User: bob\r\n" + upgrade, "404"},
+		{"no upgrade", command, "X-User: ann\r\n", "426"},
+		{"HTTP/1.0", command + " HTTP/1.0", "X-User: ann\r\n" + upgrade, "426"},
+		{"old version", command, "X-User: ann\r\n" + strings.Replace(upgrade, "13", "8", 1), "426"},
+		{"other protocol", command, "X-User: ann\r\n" + strings.Replace(upgrade, exec.Protocol, "v5.channel.k8s.io", 1), "426"},
+		{"short key", command, "X-User: ann\r\n" + strings.Replace(upgrade, "AAAA", "", 1), "400"},
+		{"two keys", command, "X-User: ann\r\n" + upgrade + "Sec-WebSocket-Key: BAAAAAAAAAAAAAAAAAAAAA==\r\n", "400"},
+		{"body", command, "X-User: ann\r\nContent-Length: 3\r\n" + upgrade, "400"},
 		{"no command", "GET /tasks/lex9x817/exec", "X-User: ann\r\n" + upgrade, "422"},
-		{"node", exec + "&node=x", "X-User: ann\r\n" + upgrade, "422"},
-		{"node that does not run", exec + "&node=1", "X-User: ann\r\n" + upgrade, "409"},
+		{"node", command + "&node=x", "X-User: ann\r\n" + upgrade, "422"},
+		{"node that does not run", command + "&node=1", "X-User: ann\r\n" + upgrade, "409"},
 		{"port 0", "GET /tasks/lex9x817/port-forward?port=0", "X-User: ann\r\n" + upgrade, "422"},
 		{"port", "GET /tasks/lex9x817/port-forward?port=65536", "X-User: ann\r\n" + upgrade, "422"},
 	} {
@@ -340,7 +340,7 @@ func TestHandshakesWithoutAClientLeaveNothing(t *testing.T) {
 	t.Parallel()
 	sent, reset := make(chan net.Conn), make(chan struct{})
 	f := &fake{
-		exec: func(_ context.Context, _ channel.Command, s channel.Streams) (int, error) {
+		exec: func(_ context.Context, _ exec.Command, s exec.Streams) (int, error) {
 			_, err := io.Copy(s.Stdout, s.Stdin)
 			return 0, err
 		},
@@ -359,7 +359,7 @@ func TestHandshakesWithoutAClientLeaveNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(conn, "GET /tasks/lex9x817/port-forward?port=80 HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", channel.Protocol)
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", exec.Protocol)
 		sent <- conn
 		<-reset
 	}
@@ -367,7 +367,7 @@ func TestHandshakesWithoutAClientLeaveNothing(t *testing.T) {
 		sent <- nil // for the client that stays
 		<-reset
 	}()
-	dialer := websocket.Dialer{Subprotocols: []string{channel.Protocol}}
+	dialer := websocket.Dialer{Subprotocols: []string{exec.Protocol}}
 	for {
 		ws, response, err := dialer.DialContext(t.Context(), "ws://"+address+"/tasks/lex9x817/port-forward?port=80", http.Header{"X-User": {"ann"}})
 		if err == nil {
@@ -385,7 +385,7 @@ func TestHandshakesWithoutAClientLeaveNothing(t *testing.T) {
 // makes room.
 func TestSessionsOfAUserAreBounded(t *testing.T) {
 	t.Parallel()
-	f := &fake{exec: func(_ context.Context, _ channel.Command, s channel.Streams) (int, error) {
+	f := &fake{exec: func(_ context.Context, _ exec.Command, s exec.Streams) (int, error) {
 		_, err := io.Copy(s.Stdout, s.Stdin)
 		return 0, err
 	}}
@@ -394,12 +394,12 @@ func TestSessionsOfAUserAreBounded(t *testing.T) {
 	first := dial(t, address, path, nil)
 	second := dial(t, address, path, nil)
 	defer func() { _ = second.Close() }()
-	dialer := websocket.Dialer{Subprotocols: []string{channel.Protocol}}
+	dialer := websocket.Dialer{Subprotocols: []string{exec.Protocol}}
 	_, response, err := dialer.DialContext(t.Context(), "ws://"+address+path, http.Header{"X-User": {"ann"}})
 	if err == nil || response.StatusCode != 429 {
 		t.Errorf("the third session: %v", err)
 	}
-	if err := first.WriteMessage(websocket.BinaryMessage, []byte{channel.Close, channel.Stdin}); err != nil {
+	if err := first.WriteMessage(websocket.BinaryMessage, []byte{exec.Close, exec.Stdin}); err != nil {
 		t.Fatal(err)
 	}
 	for err = nil; err == nil; _, _, err = first.ReadMessage() {

@@ -1,6 +1,6 @@
-// Package streams serves sessions in the pods of tasks over WebSockets: commands with their
-// streams, and connections to ports. Package channel defines the messages.
-package streams
+// Package exec serves exec sessions in the pods of tasks over WebSockets: commands with their
+// streams, and connections to ports. Package k8s-cli/pkg/exec defines the messages.
+package exec
 
 import (
 	"context"
@@ -15,18 +15,18 @@ import (
 
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/channel"
 	"k8s-cli/pkg/task/problem"
 )
 
 // Pods opens sessions in the pods of tasks. Find returns the pod of a node, or an error of kind
 // task.ErrConflict if the node does not run. Ended waits until the pod or its task is over.
 type Pods interface {
-	Find(id string, node int) (channel.Target, error)
-	Ended(ctx context.Context, t channel.Target)
-	Exec(ctx context.Context, t channel.Target, c channel.Command, s channel.Streams) (exitCode int, err error)
-	Forward(ctx context.Context, t channel.Target, port uint16, s channel.Streams) error
+	Find(id string, node int) (exec.Target, error)
+	Ended(ctx context.Context, t exec.Target)
+	Exec(ctx context.Context, t exec.Target, c exec.Command, s exec.Streams) (exitCode int, err error)
+	Forward(ctx context.Context, t exec.Target, port uint16, s exec.Streams) error
 }
 
 // Limits bound the time of one session. 0 means no limit.
@@ -76,16 +76,16 @@ func (h *Handler) Exec(c *fiber.Ctx, user string) error {
 			return work{}, err
 		}
 		args, err := commandOf(c)
-		command := channel.Command{Args: args, TTY: tty}
+		command := exec.Command{Args: args, TTY: tty}
 		return work{
 			about:   []slog.Attr{slog.Any("argv", args), slog.Bool("tty", tty)},
 			noInput: !stdin,
-			do: func(ctx context.Context, t channel.Target, s channel.Streams) (channel.End, error) {
+			do: func(ctx context.Context, t exec.Target, s exec.Streams) (exec.End, error) {
 				if !stdin {
 					s.Stdin = nil
 				}
 				code, err := h.Pods.Exec(ctx, t, command, s)
-				return channel.End{ExitCode: &code}, err
+				return exec.End{ExitCode: &code}, err
 			},
 		}, err
 	})
@@ -100,8 +100,8 @@ func (h *Handler) PortForward(c *fiber.Ctx, user string) error {
 		}
 		return work{
 			about: []slog.Attr{slog.Uint64("port", port)},
-			do: func(ctx context.Context, t channel.Target, s channel.Streams) (channel.End, error) {
-				return channel.End{}, h.Pods.Forward(ctx, t, uint16(port), s)
+			do: func(ctx context.Context, t exec.Target, s exec.Streams) (exec.End, error) {
+				return exec.End{}, h.Pods.Forward(ctx, t, uint16(port), s)
 			},
 		}, nil
 	})
@@ -124,7 +124,7 @@ func commandOf(c *fiber.Ctx) (args []string, err error) {
 type work struct {
 	about   []slog.Attr // for the audit log
 	noInput bool        // the server discards what the client sends
-	do      func(ctx context.Context, t channel.Target, s channel.Streams) (channel.End, error)
+	do      func(ctx context.Context, t exec.Target, s exec.Streams) (exec.End, error)
 }
 
 // serve checks a request, and upgrades its connection. The session of another user, which the

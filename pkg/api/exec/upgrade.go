@@ -1,4 +1,4 @@
-package streams
+package exec
 
 import (
 	"encoding/base64"
@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"k8s-cli/pkg/api/framing"
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/channel"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -24,14 +24,14 @@ const (
 )
 
 var upgrader = websocket.FastHTTPUpgrader{
-	ReadBufferSize: 4 << 10, WriteBufferSize: channel.MaxData + 16, // one message fits
-	Subprotocols: []string{channel.Protocol},
+	ReadBufferSize: 4 << 10, WriteBufferSize: exec.MaxData + 16, // one message fits
+	Subprotocols: []string{exec.Protocol},
 	CheckOrigin:  func(*fasthttp.RequestCtx) bool { return true }, // Identify has checked the origin
 }
 
 var (
 	errUpgrade   = task.Error(problem.UpgradeRequired, "this route needs a WebSocket; send GET with Upgrade: websocket and "+versionHeader+": "+version)
-	errProtocol  = task.Error(problem.UpgradeRequired, protocolHeader+": this server supports "+channel.Protocol)
+	errProtocol  = task.Error(problem.UpgradeRequired, protocolHeader+": this server supports "+exec.Protocol)
 	errHandshake = task.Error(task.ErrUnreadable, "the WebSocket handshake is invalid; send each of its headers once, and no body (RFC 6455)")
 	errStopping  = task.Error(problem.Starting, "this pod of the server is stopping; try again")
 )
@@ -55,7 +55,7 @@ func checkUpgrade(c *fiber.Ctx) error {
 		return errHandshake
 	}
 	for offered := range strings.SplitSeq(string(head.Peek(protocolHeader)), ",") {
-		if strings.TrimSpace(offered) == channel.Protocol {
+		if strings.TrimSpace(offered) == exec.Protocol {
 			return nil
 		}
 	}

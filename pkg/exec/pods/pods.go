@@ -1,6 +1,6 @@
-// Package reach opens sessions in the pods of tasks through the Kubernetes API server: commands
+// Package pods opens exec sessions in the pods of tasks through the Kubernetes API server: commands
 // with their streams, and connections to ports.
-package reach
+package pods
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
-	"k8s.io/client-go/util/exec"
+	utilexec "k8s.io/client-go/util/exec"
 	"k8s.io/streaming/pkg/httpstream"
 
+	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/channel"
 )
 
 // container is the name of the container that runs the commands of a task.
@@ -50,21 +50,21 @@ func New(config *rest.Config, namespace string, projection Projection) (*Pods, e
 // Find returns the pod of a node of a task. The error is of kind task.ErrNotFound if there is no
 // such task, of kind task.ErrInvalid if the task has no such node, and of kind task.ErrConflict
 // if the container of the node does not run.
-func (p *Pods) Find(id string, node int) (channel.Target, error) {
+func (p *Pods) Find(id string, node int) (exec.Target, error) {
 	v, _ := p.projection.WatchTask(id)
 	switch {
 	case v.Record == nil:
-		return channel.Target{}, task.ErrNoTask(id)
+		return exec.Target{}, task.ErrNoTask(id)
 	case node >= v.NumNodes():
-		return channel.Target{}, task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; %s", node, task.RanksText(v.NumNodes())))
+		return exec.Target{}, task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; %s", node, task.RanksText(v.NumNodes())))
 	case v.Phase.Over():
-		return channel.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("task %s is over (%s); sessions need a running task", id, v.Phase))
+		return exec.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("task %s is over (%s); sessions need a running task", id, v.Phase))
 	}
 	pod := runningPod(v, node)
 	if pod == nil {
-		return channel.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("node %d of task %s does not run at present; wait until the node runs, as 'k8s-cli jobs status %s' shows", node, id, id))
+		return exec.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("node %d of task %s does not run at present; wait until the node runs, as 'k8s-cli jobs status %s' shows", node, id, id))
 	}
-	return channel.Target{Task: id, Node: node, Pod: pod.Name, UID: pod.UID}, nil
+	return exec.Target{Task: id, Node: node, Pod: pod.Name, UID: pod.UID}, nil
 }
 
 // runningPod returns the pod of a node whose container runs, or nil.
@@ -79,7 +79,7 @@ func runningPod(v task.View, node int) *task.Pod {
 }
 
 // Ended waits until the container of the target has ended, its task is over, or ctx ends.
-func (p *Pods) Ended(ctx context.Context, t channel.Target) {
+func (p *Pods) Ended(ctx context.Context, t exec.Target) {
 	for {
 		v, changed := p.projection.WatchTask(t.Task)
 		if pod := runningPod(v, t.Node); pod == nil || pod.UID != t.UID {
@@ -95,7 +95,7 @@ func (p *Pods) Ended(ctx context.Context, t channel.Target) {
 
 // Exec runs a command in the container of the target until the command ends or ctx ends. Exec
 // returns the exit code of the command.
-func (p *Pods) Exec(ctx context.Context, t channel.Target, c channel.Command, s channel.Streams) (exitCode int, err error) {
+func (p *Pods) Exec(ctx context.Context, t exec.Target, c exec.Command, s exec.Streams) (exitCode int, err error) {
 	address := p.address(t, "exec", &corev1.PodExecOptions{
 		Container: container, Command: prepared(c.Args), TTY: c.TTY, Stdin: s.Stdin != nil, Stdout: true, Stderr: !c.TTY,
 	})
@@ -110,13 +110,13 @@ func (p *Pods) Exec(ctx context.Context, t channel.Target, c channel.Command, s 
 		options.Stderr = s.Stderr
 	}
 	err = executor.StreamWithContext(ctx, options)
-	if ended, ok := errors.AsType[exec.CodeExitError](err); ok {
+	if ended, ok := errors.AsType[utilexec.CodeExitError](err); ok {
 		return ended.Code, nil
 	}
 	return 0, err
 }
 
-func (p *Pods) address(t channel.Target, verb string, options runtime.Object) *url.URL {
+func (p *Pods) address(t exec.Target, verb string, options runtime.Object) *url.URL {
 	return p.client.Post().Namespace(p.namespace).Resource("pods").Name(t.Pod).SubResource(verb).
 		VersionedParams(options, scheme.ParameterCodec).URL()
 }
@@ -142,7 +142,7 @@ func lacksWebSockets(err error) bool {
 // sizes implements remotecommand.TerminalSizeQueue.
 type sizes struct {
 	ctx   context.Context //nolint:containedctx // Next has no parameter
-	sizes <-chan channel.Size
+	sizes <-chan exec.Size
 }
 
 func (s sizes) Next() *remotecommand.TerminalSize {

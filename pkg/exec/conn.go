@@ -1,4 +1,4 @@
-package channel
+package exec
 
 import (
 	"encoding/json"
