@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/hint"
 )
 
 // limits returns limits of all Jobs, of the Jobs of one user, and of unschedulable pods.
@@ -251,7 +250,7 @@ func TestWhichLimitATaskWaitsFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, append(tt.log, submit("ann", "x"))...)
 			d, _ := p.TaskAnswer("ann", "x", noneEncoded)
-			if d.Reason != tt.reason || hint.For(d.Reason, "", nil) == "" {
+			if d.Reason != tt.reason || task.HintFor(d.Reason, "", nil) == "" {
 				t.Errorf("reason %s, want %s", d.Reason, tt.reason)
 			}
 			text, found := strings.CutPrefix(d.Message, fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", d.Position, p.admission.queue.length()))

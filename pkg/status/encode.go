@@ -94,7 +94,7 @@ func appendNode(b []byte, n *task.Node) []byte {
 	o.given("reason", n.Reason)
 	o.given("message", n.Message)
 	o.given("hint", n.Hint)
-	o.given("output", n.Output)
+	o.given("output", n.LastLines)
 	o.moment("started_at", n.StartedAt)
 	o.moment("finished_at", n.FinishedAt)
 	o.positive("attempt", n.Attempt)

@@ -11,7 +11,6 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/task/hint"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/task/usage"
@@ -104,7 +103,7 @@ func (v *Viewer) encodeTask(a cache.Answer) []byte {
 	s := v.renderer.task(*a.View)
 	if a.Position > 0 {
 		m := &s.Metadata
-		m.Position, m.Reason, m.Message, m.Hint = a.Position, a.Reason, a.Message, hint.For(a.Reason, "", nil)
+		m.Position, m.Reason, m.Message, m.Hint = a.Position, a.Reason, a.Message, task.HintFor(a.Reason, "", nil)
 	}
 	body := encodeTask(s)
 	if a.Position == 0 {

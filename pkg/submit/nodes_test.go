@@ -252,11 +252,11 @@ func TestSetupThatFailedLeavesItsLastLines(t *testing.T) {
 	}
 	var last tailBuffer
 	for range 100 {
-		if n, err := last.Write([]byte(strings.Repeat("x", outputRetain/10) + "\n")); n != outputRetain/10+1 || err != nil {
+		if n, err := last.Write([]byte(strings.Repeat("x", tailBufferSize/10) + "\n")); n != tailBufferSize/10+1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	if _, _ = last.Write([]byte("end")); !strings.HasSuffix(string(last.text), "x\nend") || len(last.text) > 2*outputRetain+3 || len(last.text) < outputRetain {
+	if _, _ = last.Write([]byte("end")); !strings.HasSuffix(string(last.text), "x\nend") || len(last.text) > 2*tailBufferSize+3 || len(last.text) < tailBufferSize {
 		t.Errorf("%d bytes are kept", len(last.text))
 	}
 }

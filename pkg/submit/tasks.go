@@ -74,7 +74,7 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 		if wait := c.podGrace(v); wait > 0 {
 			return wait, nil
 		}
-		c.addOutputs(ctx, end)
+		c.addLastLines(ctx, end)
 		return 0, c.append(ctx, task.Command{Ended: end})
 	}
 	if v.Phase == task.Pending && v.CurrentPhase() == task.Running {
@@ -95,7 +95,7 @@ func (c *Controller) reportRestarts(ctx context.Context, k task.Key, v task.View
 	if len(ended) == 0 {
 		return false, nil
 	}
-	c.addAttemptOutputs(ctx, ended)
+	c.addAttemptLastLines(ctx, ended)
 	result, err := c.log.Append(ctx, task.Command{Restarted: &task.Restarted{ID: k.ID, Attempts: ended}})
 	return result.Rejection == "", err
 }

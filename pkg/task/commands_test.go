@@ -29,7 +29,7 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 		{Blocked: &Blocked{Key: key, Reason: "r", Message: "m"}},
 		{Applied: &Applied{Key: key, UIDs: []string{"u"}}},
 		{Started: &Started{ID: "a", Nodes: []Node{node}}},
-		{Restarted: &Restarted{ID: "a", Attempts: []Attempt{{Rank: 1, Number: 2, MaxAttempts: 3, Pod: "p", UID: "u", ExitCode: new(3), Reason: "r", Output: "o", CreatedAt: noon, StartedAt: new(noon)}}}},
+		{Restarted: &Restarted{ID: "a", Attempts: []Attempt{{Rank: 1, Number: 2, MaxAttempts: 3, Pod: "p", UID: "u", ExitCode: new(3), Reason: "r", LastLines: "o", CreatedAt: noon, StartedAt: new(noon)}}}},
 		{Ended: &Ended{ID: "a", Phase: Failed, Nodes: []Node{node}, Reason: "r", Message: "m", NotBefore: noon}},
 		{Rejected: &Rejected{Key: key, Reason: "r", Message: "m"}},
 		{CleanedUp: &CleanedUp{Key: key}},

@@ -1,7 +1,5 @@
 package task
 
-import "k8s-cli/pkg/task/hint"
-
 // The reasons that k8s-cli itself finds, where Kubernetes has none.
 const (
 	ReasonBacklog       = "InBacklog"             // the Jobs of the task are not created yet
@@ -26,7 +24,7 @@ const (
 )
 
 // SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
-const SetupFailedSuffix = hint.SetupFailedSuffix
+const SetupFailedSuffix = " of setup, so run did not start"
 
 // SetupFailed is the termination message of a node whose setup failed.
 const SetupFailed = LauncherSays + "setup failed"

@@ -3,8 +3,6 @@ package task
 import (
 	"strings"
 	"testing"
-
-	"k8s-cli/pkg/task/hint"
 )
 
 func TestStandingOfVolumes(t *testing.T) {
@@ -40,7 +38,7 @@ func TestStandingOfVolumes(t *testing.T) {
 
 func TestWhyVolumesWait(t *testing.T) {
 	v := VolumeView{VolumeRecord: &VolumeRecord{}, Note: Note{Reason: "ProvisioningFailed", Message: "m"}}
-	if got := v.Explain(); got.Reason != "ProvisioningFailed" || got.Message != "m" || got.Hint != hint.For("ProvisioningFailed", "", nil) {
+	if got := v.Explain(); got.Reason != "ProvisioningFailed" || got.Message != "m" || got.Hint != HintFor("ProvisioningFailed", "", nil) {
 		t.Errorf("why %+v, want what Kubernetes says", got)
 	}
 	v.Reason, v.Message = "Forbidden", "n"

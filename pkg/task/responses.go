@@ -168,7 +168,7 @@ type Node struct {
 	Hint     string `json:"hint,omitempty"` // not in the log
 	// Last lines of a failed node. In the log, these lines follow the first line of
 	// Message.
-	Output     string     `json:"output,omitempty"`
+	LastLines  string     `json:"output,omitempty"`
 	StartedAt  *time.Time `json:"started_at,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
@@ -188,7 +188,7 @@ type Attempt struct {
 	ExitCode    *int       `json:"exit_code,omitempty"`
 	Reason      string     `json:"reason,omitempty"`
 	Message     string     `json:"message,omitempty"`
-	Output      string     `json:"output,omitempty"` // last lines
+	LastLines   string     `json:"output,omitempty"` // of the output
 	Free        bool       `json:"free,omitempty"`   // the restart does not count towards max_restarts_on_errors
 	CreatedAt   time.Time  `json:"created_at"`       // of the pod
 	StartedAt   *time.Time `json:"started_at,omitempty"`

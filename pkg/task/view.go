@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"k8s-cli/pkg/task/hint"
 )
 
 // Reasons of k8s-cli itself; all other reasons come from Kubernetes.
@@ -124,7 +122,7 @@ func (v VolumeView) Explain() Note {
 	if v.Reason != "" {
 		n = Note{Reason: v.Reason, Message: v.Message}
 	}
-	n.Hint = hint.For(n.Reason, n.Message, nil)
+	n.Hint = HintFor(n.Reason, n.Message, nil)
 	return n
 }
 
@@ -164,7 +162,7 @@ func (v View) Explain(nodes []Node) Note {
 		return Note{v.Reason, v.Message, v.hint(nodes)}
 	case len(v.Missing) > 0:
 		message := fmt.Sprintf("waiting for volume %s: you have no volume of that name, and there is no claim of that name that you may use", v.Missing[0])
-		return Note{ReasonVolume, message, hint.For(ReasonVolume, message, nil)}
+		return Note{ReasonVolume, message, HintFor(ReasonVolume, message, nil)}
 	}
 	runs := slices.ContainsFunc(nodes, func(n Node) bool { return n.Phase == Running })
 	i := slices.IndexFunc(nodes, func(n Node) bool {
@@ -186,7 +184,7 @@ func (v View) Explain(nodes []Node) Note {
 func (v View) hint(nodes []Node) string {
 	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Reason == v.Reason && n.explain(len(nodes)) == v.Message })
 	if i < 0 {
-		return hint.For(v.Reason, v.Message, nil)
+		return HintFor(v.Reason, v.Message, nil)
 	}
 	return v.NodeHint(nodes[i])
 }
@@ -196,7 +194,7 @@ func (v View) NodeHint(n Node) string {
 	if v.noted(n) && v.Notes[n.Rank].Hint != "" {
 		return v.Notes[n.Rank].Hint
 	}
-	return hint.For(n.Reason, n.Message, n.ExitCode)
+	return HintFor(n.Reason, n.Message, n.ExitCode)
 }
 
 // noted reports whether the reason of a node comes from its note.
@@ -204,9 +202,9 @@ func (v View) noted(n Node) bool {
 	return !n.Phase.Over() && n.Rank < len(v.Notes) && n.Reason != "" && v.Notes[n.Rank].Reason == n.Reason
 }
 
-// Split returns the node with the last lines of its output moved from Message to Output.
+// Split returns the node with the last lines of its output moved from Message to LastLines.
 func (n Node) Split() Node {
-	n.Message, n.Output, _ = strings.Cut(n.Message, "\n")
+	n.Message, n.LastLines, _ = strings.Cut(n.Message, "\n")
 	return n
 }
 
@@ -242,7 +240,7 @@ func (v View) Outcome(lost []int) *Ended {
 	if end.Phase == Running {
 		return nil
 	}
-	clipOutputs(end.Nodes)
+	clipLastLines(end.Nodes)
 	if end.Phase == Failed {
 		i := slices.IndexFunc(end.Nodes, func(n Node) bool { return n.Phase == Failed })
 		end.Reason, end.Message = end.Nodes[i].Reason, end.Nodes[i].explain(len(end.Nodes))
@@ -251,20 +249,20 @@ func (v View) Outcome(lost []int) *Ended {
 	return end
 }
 
-// MaxOutputs is how many nodes of a task store their last lines in the log, because the
+// MaxNodesWithLastLines is how many nodes of a task store their last lines in the log, because the
 // size of an entry is limited.
-const MaxOutputs = 8
+const MaxNodesWithLastLines = 8
 
-// clipOutputs drops the last lines of all nodes except the first MaxOutputs nodes with
+// clipLastLines drops the last lines of all nodes except the first MaxNodesWithLastLines nodes with
 // output.
-func clipOutputs(nodes []Node) {
+func clipLastLines(nodes []Node) {
 	kept := 0
 	for i := range nodes {
 		n := nodes[i].Split()
-		if n.Output == "" {
+		if n.LastLines == "" {
 			continue
 		}
-		if kept++; kept > MaxOutputs {
+		if kept++; kept > MaxNodesWithLastLines {
 			nodes[i].Message = n.Message
 		}
 	}

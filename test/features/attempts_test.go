@@ -118,7 +118,7 @@ func (u *user) showsAttempts(t *testing.T, id string, s task.Status, logs []stri
 			continue
 		}
 		got = append(got, e.Reason+": "+e.Message)
-		if e.Attempt == nil || *e.Attempt.ExitCode != 3 || !strings.HasSuffix(e.Attempt.Output, "out of luck") || e.ID == (task.EventID{}) {
+		if e.Attempt == nil || *e.Attempt.ExitCode != 3 || !strings.HasSuffix(e.Attempt.LastLines, "out of luck") || e.ID == (task.EventID{}) {
 			t.Errorf("the event %+v of the attempt %+v", e, e.Attempt)
 		}
 	}

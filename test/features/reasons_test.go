@@ -198,8 +198,8 @@ func TestTerminationReasons(t *testing.T) {
 			id := ann.submit(t, tt.file)
 			s := ann.awaitExplained(t, id, task.Failed, tt.want)
 			n := s.Metadata.Nodes[0]
-			if !strings.Contains(n.Output, tt.output) || tt.output == "" && n.Output != "" {
-				t.Errorf("the last lines are %q, want %q", n.Output, tt.output)
+			if !strings.Contains(n.LastLines, tt.output) || tt.output == "" && n.LastLines != "" {
+				t.Errorf("the last lines are %q, want %q", n.LastLines, tt.output)
 			}
 			if n.Hint != s.Metadata.Hint {
 				t.Errorf("the node has the hint %q", n.Hint)

@@ -10,7 +10,6 @@ import (
 
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/output"
 )
 
 // This file explains how containers start and end where Kubernetes does not.
@@ -38,7 +37,7 @@ func terminationMessage(p *corev1.Pod, t *corev1.ContainerStateTerminated) strin
 	if t.Reason == outOfMemory {
 		line = fmt.Sprintf("it used more than its memory limit%s (exit code %d)", limitOf(p), t.ExitCode)
 	}
-	lines := output.LastLines(said)
+	lines := task.LastLines(said)
 	if lines == "" || t.ExitCode == 0 {
 		return line
 	}

@@ -120,7 +120,7 @@ func (g generator) command() task.Command {
 
 // attempt draws an attempt of one of two nodes.
 func (g generator) attempt() task.Attempt {
-	return task.Attempt{Rank: g.IntN(3) - g.IntN(2), Number: g.IntN(4), UID: g.one("p", "q"), Reason: g.one("Error", "Evicted"), Output: "x", ExitCode: new(g.IntN(3))}
+	return task.Attempt{Rank: g.IntN(3) - g.IntN(2), Number: g.IntN(4), UID: g.one("p", "q"), Reason: g.one("Error", "Evicted"), LastLines: "x", ExitCode: new(g.IntN(3))}
 }
 
 // moment draws a time of a clock that may be right, a little late, or wrong by a year.

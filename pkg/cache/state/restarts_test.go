@@ -23,7 +23,7 @@ func recovers(c task.Command) task.Command {
 func failed(rank, number int) task.Attempt {
 	return task.Attempt{
 		Rank: rank, Number: number, MaxAttempts: 3, UID: fmt.Sprint("pod-", rank, "-", number), ExitCode: new(3),
-		Reason: "Error", Message: "exit code 3", Output: "last words", CreatedAt: noon,
+		Reason: "Error", Message: "exit code 3", LastLines: "last words", CreatedAt: noon,
 	}
 }
 
@@ -47,8 +47,8 @@ func TestAttemptsAreRecordedInOrder(t *testing.T) {
 		var got []string
 		for _, a := range r.Attempts {
 			got = append(got, fmt.Sprintf("%d/%d", a.Rank, a.Number))
-			if a.Output != "" {
-				t.Errorf("%s: the record has the output %q", tt.name, a.Output)
+			if a.LastLines != "" {
+				t.Errorf("%s: the record has the output %q", tt.name, a.LastLines)
 			}
 		}
 		if (result.Rejection != "") != tt.rejected || (len(changed) == 0) != tt.rejected || (w.last == before) != tt.rejected || strings.Join(got, " ") != tt.want {
@@ -70,7 +70,7 @@ func TestARestartIsAnEvent(t *testing.T) {
 	if diff := cmp.Diff([]string{"4.1 phase task/a running", "4.2 restart task/a running because Error", "4.3 restart task/a running because Error"}, said(got)); diff != "" {
 		t.Fatalf("events (-want +got):\n%s", diff)
 	}
-	if a := got[2].Attempt; got[2].Message != "attempt 2 of 3 ended: exit code 3" || a.Output != "last words" || a.Number != 2 || *a.ExitCode != 3 {
+	if a := got[2].Attempt; got[2].Message != "attempt 2 of 3 ended: exit code 3" || a.LastLines != "last words" || a.Number != 2 || *a.ExitCode != 3 {
 		t.Errorf("%+v, %+v", got[2], a)
 	}
 }

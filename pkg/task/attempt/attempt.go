@@ -55,7 +55,7 @@ func Accept(recorded, reported []task.Attempt, nodes int) (all, added []task.Att
 		}
 		newest[a.Rank] = a.Number
 		added = append(added, a)
-		a.Output, a.Message = "", clip(a.Message)
+		a.LastLines, a.Message = "", clip(a.Message)
 		all = append(all, a)
 	}
 	all = slices.DeleteFunc(all, func(a task.Attempt) bool { return newest[a.Rank] > 0 && !Kept(a.Number, newest[a.Rank]) })

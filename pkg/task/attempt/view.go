@@ -133,7 +133,7 @@ func attemptOf(v task.View, rank int, runs []Run, i int) task.Attempt {
 	n := task.Node{Message: pod.Message}.Split()
 	return task.Attempt{
 		Rank: rank, Number: runs[i].Number, MaxAttempts: maxAttempts(v, rank, runs[:i+1]),
-		Pod: pod.Name, UID: pod.UID, Host: pod.Host, ExitCode: pod.ExitCode, Reason: pod.Reason, Message: n.Message, Output: n.Output,
+		Pod: pod.Name, UID: pod.UID, Host: pod.Host, ExitCode: pod.ExitCode, Reason: pod.Reason, Message: n.Message, LastLines: n.LastLines,
 		Free: isFree(v, pod), CreatedAt: pod.Created, StartedAt: moment(pod.StartedAt), FinishedAt: moment(pod.FinishedAt),
 	}
 }

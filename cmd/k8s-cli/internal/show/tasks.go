@@ -158,11 +158,11 @@ func outputs(nodes []task.Node) (all []Field) {
 		if len(nodes) > 1 {
 			name += " of node " + strconv.Itoa(n.Rank)
 		}
-		lines := strings.Split(n.Output, "\n")
+		lines := strings.Split(n.LastLines, "\n")
 		for i := range lines {
 			lines[i] = Plain(lines[i])
 		}
-		if n.Output != "" {
+		if n.LastLines != "" {
 			all = append(all, Field{name, strings.Join(lines, "\n    ")})
 		}
 	}

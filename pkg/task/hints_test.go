@@ -1,4 +1,4 @@
-package hint
+package task
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestHints(t *testing.T) {
 		{"OutOfnvidia.com/gpu", "Node didn't have enough resource", nil, "less capacity"},
 		{"ImagePullBackOff", `Back-off pulling image "x"`, nil, "why the image cannot be pulled"},
 	} {
-		got := For(tt.reason, tt.message, tt.code)
+		got := HintFor(tt.reason, tt.message, tt.code)
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s: %q, want %q", tt.reason, tt.message, got, tt.want)
 		}

@@ -1,10 +1,6 @@
-// Package hint says what to do about the reasons for which tasks and volumes wait or fail.
-package hint
+package task
 
 import "strings"
-
-// SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
-const SetupFailedSuffix = " of setup, so run did not start"
 
 // hints maps a reason to one sentence that says what to do.
 var hints = map[string]string{
@@ -75,16 +71,16 @@ var hints = map[string]string{
 	"NodeShutdown":             "The machine is shutting down: submit the task again, or set resources.job_recovery for automatic restarts.",
 }
 
-// For returns one sentence that says what to do about a reason, or "" if unknown. The message
+// HintFor returns one sentence that says what to do about a reason, or "" if unknown. The message
 // and the exit code distinguish cases of one reason; code is nil if there is none.
-func For(reason, message string, code *int) string {
+func HintFor(reason, message string, code *int) string {
 	switch reason {
 	case "":
 		return ""
 	case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable":
-		return ofImage(message)
+		return imageHint(message)
 	case "Error":
-		return ofExitCode(message, code)
+		return exitCodeHint(message, code)
 	case "FailedCreatePodSandBox":
 		if strings.Contains(message, "no runtime for") {
 			return "The machine does not have this container runtime: correct runtimeClassName in config.kubernetes.pod_config, or ask the administrator."
@@ -96,8 +92,8 @@ func For(reason, message string, code *int) string {
 	return hints[reason]
 }
 
-// ofImage returns what to do about an image that cannot be pulled.
-func ofImage(message string) string {
+// imageHint returns what to do about an image that cannot be pulled.
+func imageHint(message string) string {
 	has := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(strings.ToLower(message), w) {
@@ -119,8 +115,8 @@ func ofImage(message string) string {
 	return "Correct resources.image_id, or ask the administrator why the image cannot be pulled; Kubernetes retries automatically."
 }
 
-// ofExitCode returns what an exit code means by the conventions of shells.
-func ofExitCode(message string, code *int) string {
+// exitCodeHint returns what an exit code means by the conventions of shells.
+func exitCodeHint(message string, code *int) string {
 	if code == nil {
 		return ""
 	}
