@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/release"
-	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task"
 )
 
 const (
@@ -69,7 +69,7 @@ func dial(ctx context.Context, check addressCheck, network, to string) (net.Conn
 
 // deliver sends an event until the receiver accepts it, or until the event expires. It returns
 // the number of attempts; done is false if the run ends before.
-func (r *run) deliver(to *receiver, target string, stored callback.Stored) (attempts int, done bool) {
+func (r *run) deliver(to *receiver, target string, stored task.StoredEvent) (attempts int, done bool) {
 	if r.gone.has(to.key, stored.Event.TaskID) {
 		return 0, true
 	}

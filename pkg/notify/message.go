@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/callback"
 )
 
 // A message is an event in the structured mode of CloudEvents: the signature covers the body, so
@@ -36,7 +35,7 @@ type cloudEvent struct {
 
 // newMessage returns the message about an event. All attempts, of all leaders, have the same
 // message.
-func newMessage(s callback.Stored) (message, error) {
+func newMessage(s task.StoredEvent) (message, error) {
 	e := s.Event
 	id := fmt.Sprintf("%s-%d-%d", s.Log, e.ID.Seq, e.ID.N) // without the full stop, which separates the parts that are signed
 	change := e.Status

@@ -19,7 +19,7 @@ import (
 type Events interface {
 	// Bounds returns the bounds of the stream. The error is of kind task.ErrNotFound if no event
 	// was published yet.
-	Bounds(ctx context.Context) (callback.Bounds, error)
+	Bounds(ctx context.Context) (task.EventBounds, error)
 
 	// FollowTasks passes the position and the task of each event from a position on to pass, in
 	// order and without gaps, until ctx ends or reading fails.
@@ -27,7 +27,7 @@ type Events interface {
 
 	// NextOfTasks returns the first stored event of a task of user at or after a position. The
 	// error is of kind task.ErrNotFound if there is none.
-	NextOfTasks(ctx context.Context, user string, from uint64) (callback.Stored, error)
+	NextOfTasks(ctx context.Context, user string, from uint64) (task.StoredEvent, error)
 }
 
 // A Checkpoint stores how far the events were delivered, for the next leader.

@@ -45,7 +45,7 @@ func TestMessageIsACloudEvent(t *testing.T) {
 	e := task.Event{ID: task.EventID{Seq: 5, N: 1}, Time: at, Type: task.EventPhase, Kind: task.KindTask, TaskID: "zt9bk0y5", Name: "train", User: "ann", Status: "running"}
 	for eventType, want := range map[task.EventType]string{task.EventPhase: "k8s-cli.task.running", task.EventRestart: "k8s-cli.task.restart"} {
 		e.Type = eventType
-		m, err := newMessage(callback.Stored{Position: 3, Log: "abc", Event: e})
+		m, err := newMessage(task.StoredEvent{Position: 3, Log: "abc", Event: e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestMessageIsACloudEvent(t *testing.T) {
 // A stream is a stream of events in memory.
 type stream struct {
 	mu      sync.Mutex
-	events  []callback.Stored // the position of an event is its index + 1
+	events  []task.StoredEvent // the position of an event is its index + 1
 	first   uint64
 	changed chan struct{}
 }
@@ -70,7 +70,7 @@ func (s *stream) add(user, id, status string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := uint64(len(s.events) + 1)
-	s.events = append(s.events, callback.Stored{Position: n, Log: "log", Event: task.Event{ID: task.EventID{Seq: n, N: 1}, Time: at, Type: task.EventPhase, Kind: task.KindTask, TaskID: id, User: user, Status: status}})
+	s.events = append(s.events, task.StoredEvent{Position: n, Log: "log", Event: task.Event{ID: task.EventID{Seq: n, N: 1}, Time: at, Type: task.EventPhase, Kind: task.KindTask, TaskID: id, User: user, Status: status}})
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -81,10 +81,10 @@ func (s *stream) expireBefore(position uint64) {
 	s.first = position
 }
 
-func (s *stream) Bounds(context.Context) (callback.Bounds, error) {
+func (s *stream) Bounds(context.Context) (task.EventBounds, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return callback.Bounds{Stream: "one", First: s.first, Last: uint64(len(s.events))}, nil
+	return task.EventBounds{Stream: "one", First: s.first, Last: uint64(len(s.events))}, nil
 }
 
 func (s *stream) FollowTasks(ctx context.Context, from uint64, pass func(uint64, string)) error {
@@ -104,7 +104,7 @@ func (s *stream) FollowTasks(ctx context.Context, from uint64, pass func(uint64,
 	}
 }
 
-func (s *stream) NextOfTasks(_ context.Context, user string, from uint64) (callback.Stored, error) {
+func (s *stream) NextOfTasks(_ context.Context, user string, from uint64) (task.StoredEvent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.events {
@@ -112,7 +112,7 @@ func (s *stream) NextOfTasks(_ context.Context, user string, from uint64) (callb
 			return e, nil
 		}
 	}
-	return callback.Stored{}, task.Error(task.ErrNotFound, "none")
+	return task.StoredEvent{}, task.Error(task.ErrNotFound, "none")
 }
 
 // callbacks holds the URLs of tasks by id.
@@ -467,13 +467,13 @@ func TestPositionOfAnotherStream(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		stored []byte
-		bounds callback.Bounds
+		bounds task.EventBounds
 		want   uint64
 	}{
-		{"no checkpoint", nil, callback.Bounds{Stream: "one", Last: 20}, 0},
-		{"the same stream", raw, callback.Bounds{Stream: "one", Last: 20}, 10},
-		{"a stream that lost its last events", raw, callback.Bounds{Stream: "one", Last: 8}, 4},
-		{"another stream", raw, callback.Bounds{Stream: "two", Last: 20}, 0},
+		{"no checkpoint", nil, task.EventBounds{Stream: "one", Last: 20}, 0},
+		{"the same stream", raw, task.EventBounds{Stream: "one", Last: 20}, 10},
+		{"a stream that lost its last events", raw, task.EventBounds{Stream: "one", Last: 8}, 4},
+		{"another stream", raw, task.EventBounds{Stream: "two", Last: 20}, 0},
 	} {
 		got, err := readPosition(tt.stored, tt.bounds)
 		if err != nil || got.Events != tt.want || (len(got.Receivers) > 0) != (tt.want == 10) {

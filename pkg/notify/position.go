@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task"
 )
 
 // A position says which events were delivered: all events up to Events, except for those that
@@ -36,7 +36,7 @@ type receiverPosition struct {
 // readPosition reads a checkpoint. If events that were delivered are no longer in the stream,
 // because NATS lost its last writes or the stream is new, readPosition returns an earlier
 // position: the leader publishes these events again.
-func readPosition(stored []byte, bounds callback.Bounds) (p position, err error) {
+func readPosition(stored []byte, bounds task.EventBounds) (p position, err error) {
 	if stored == nil {
 		return position{}, nil
 	}

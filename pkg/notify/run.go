@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/callback"
 )
 
 // Bounds of the receivers that have undelivered notifications. At the bound, the events of the
@@ -200,7 +199,7 @@ func isSent(e task.Event) bool { return e.Type == task.EventPhase || e.Type == t
 
 // next returns the first event of a span. ok is false if the span has none, because its events
 // have expired, or if ctx has ended. late says that events of the span may have expired.
-func (r *run) next(s span, late bool) (stored callback.Stored, ok bool) {
+func (r *run) next(s span, late bool) (stored task.StoredEvent, ok bool) {
 	for first := true; first || pause(r.ctx, retryPause); first = false {
 		stored, err := r.events.NextOfTasks(r.ctx, s.User, s.After+1)
 		found := err == nil && stored.Position <= s.Through
@@ -298,7 +297,7 @@ func (r *run) catchUp(name string, u *user) {
 }
 
 // awaitAssigned waits until the event has a receiver. It returns false if the run ends.
-func (r *run) awaitAssigned(u *user, stored callback.Stored) bool {
+func (r *run) awaitAssigned(u *user, stored task.StoredEvent) bool {
 	name, url := r.callbackOf(stored.Event.TaskID)
 	for url != "" {
 		r.mu.Lock()

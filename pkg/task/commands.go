@@ -3,12 +3,8 @@ package task
 import (
 	"time"
 
-	"k8s-cli/pkg/task/member"
 	"k8s-cli/pkg/task/outputs"
 )
-
-// A JobGroup is the membership of a task in a job group.
-type JobGroup = member.JobGroup
 
 // A Command is one command or fact in the log. Exactly one field is set. A command is the
 // request of a user. A fact is what the controller observed or did; only the leader appends

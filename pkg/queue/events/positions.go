@@ -14,22 +14,21 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/callback"
 )
 
 // Bounds returns the bounds of the stream. The error is of kind task.ErrNotFound if no pod has
 // published an event yet.
-func (s *Stream) Bounds(ctx context.Context) (callback.Bounds, error) {
+func (s *Stream) Bounds(ctx context.Context) (task.EventBounds, error) {
 	stream, err := s.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return callback.Bounds{}, task.Error(task.ErrNotFound, "the stream of events does not exist yet")
+		return task.EventBounds{}, task.Error(task.ErrNotFound, "the stream of events does not exist yet")
 	}
 	if err != nil {
-		return callback.Bounds{}, fmt.Errorf("read the bounds of the stream of events: %w", err)
+		return task.EventBounds{}, fmt.Errorf("read the bounds of the stream of events: %w", err)
 	}
 	info := stream.CachedInfo()
 	id := cmp.Or(info.Config.Metadata[idKey], info.Created.UTC().Format(time.RFC3339Nano))
-	return callback.Bounds{Stream: id, First: info.State.FirstSeq, Last: info.State.LastSeq}, nil
+	return task.EventBounds{Stream: id, First: info.State.FirstSeq, Last: info.State.LastSeq}, nil
 }
 
 // FollowTasks passes the position and the task of each stored event of a task from a position
@@ -65,7 +64,7 @@ func (s *Stream) FollowTasks(ctx context.Context, from uint64, pass func(positio
 
 // NextOfTasks returns the first stored event of a task of user at or after a position. The error
 // is of kind task.ErrNotFound if there is none.
-func (s *Stream) NextOfTasks(ctx context.Context, user string, from uint64) (stored callback.Stored, err error) {
+func (s *Stream) NextOfTasks(ctx context.Context, user string, from uint64) (stored task.StoredEvent, err error) {
 	m, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: max(from, 1), Next: subject.TaskEventsOf(user)})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return stored, task.Error(task.ErrNotFound, "no event is stored after this position")

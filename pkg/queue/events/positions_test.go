@@ -12,7 +12,6 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/callback"
 )
 
 // The events of tasks are read by their positions in the stream, in order, also events that come
@@ -59,7 +58,7 @@ func TestEventsByPosition(t *testing.T) {
 		from uint64
 		want string
 	}{{"ann", 0, "1a"}, {"ann", 1, "1a"}, {"ann", 2, "4c"}, {"ann", 5, "5d"}, {"bob.x", 1, "3b"}} {
-		var got callback.Stored
+		var got task.StoredEvent
 		natstest.Patiently(t, func() (err error) {
 			got, err = p.events.NextOfTasks(t.Context(), tt.user, tt.from)
 			return err

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/member"
 )
 
 // environment returns the variables of one node: the variables of the task and the variables
@@ -21,7 +20,7 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 	t := r.Submit.Task
 	own := task.Variables()
 	if r.Submit.JobGroup != nil {
-		own = append(own, member.Variable)
+		own = append(own, task.JobGroupVariable)
 	}
 	var env []corev1.EnvVar
 	_, given := t.Envs[unbufferedEnv]
@@ -80,7 +79,7 @@ func entrypointEnv(r *task.Record, rank int) map[string]string {
 		"SKYPILOT_USER":                    r.Submit.User,
 	}
 	if g := r.Submit.JobGroup; g != nil {
-		values[member.Variable] = g.Name
+		values[task.JobGroupVariable] = g.Name
 	}
 	return values
 }

@@ -1,10 +1,9 @@
-// Package member describes the membership of a task in a job group.
-package member
+package task
 
 import "time"
 
-// Variable is the environment variable that holds the name of the job group of a task.
-const Variable = "SKYPILOT_JOBGROUP_NAME"
+// JobGroupVariable is the environment variable that holds the name of the job group of a task.
+const JobGroupVariable = "SKYPILOT_JOBGROUP_NAME"
 
 // A JobGroup is the membership of a task in a job group: tasks of one submission that start
 // together or not at all, and that reach each other by name.
