@@ -22,7 +22,6 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/documents"
 )
@@ -148,8 +147,8 @@ type job struct {
 	report   show.Report // the findings on the file; only with --dry-run
 	task     task.Spec
 	group    group.Membership
-	together bool          // the file has several tasks, which are submitted together: a pipeline or a job group
-	member   jobgroup.Item // of a job group; empty in a pipeline
+	together bool               // the file has several tasks, which are submitted together: a pipeline or a job group
+	member   group.JobGroupItem // of a job group; empty in a pipeline
 	warnings []string
 }
 

@@ -101,7 +101,7 @@ func (u *uploader) uploadAll(ctx context.Context, jobs []job) ([]client.Item, er
 		if err := u.Upload(ctx, j.task); err != nil {
 			return nil, about(j.about, err)
 		}
-		items[i] = client.Item{Spec: j.task, Membership: j.group, Item: j.member}
+		items[i] = client.Item{Spec: j.task, Membership: j.group, JobGroupItem: j.member}
 	}
 	return items, nil
 }

@@ -21,7 +21,7 @@ import (
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
-	"k8s-cli/pkg/task/jobgroup"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -236,7 +236,7 @@ func (s *submitter) prepareItem(from origin, item []byte) (*prepared, error) {
 		return nil, err
 	}
 	if from.jobGroup != nil && !from.together {
-		return nil, task.Error(task.ErrInvalid, jobgroup.Param+": the tasks of a job group need a batch with "+atomicParam+"=true")
+		return nil, task.Error(task.ErrInvalid, group.JobGroupParam+": the tasks of a job group need a batch with "+atomicParam+"=true")
 	}
 	return s.prepare(from, t, warnings)
 }

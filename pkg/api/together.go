@@ -10,7 +10,7 @@ import (
 
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/jobgroup"
+	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
 )
@@ -115,7 +115,7 @@ func joinJobGroup(subs []*prepared) error {
 	for i := range subs {
 		all[i] = subs[i].submit
 	}
-	return jobgroup.Join(all)
+	return group.JoinJobGroup(all)
 }
 
 // appendTogether appends submissions in this order. The error is errTaken if an id is in use.
@@ -128,7 +128,7 @@ func (s *submitter) appendTogether(ctx context.Context, subs []*prepared, order 
 		}
 	}
 	commands[0].Submit.Together = len(order)
-	jobgroup.Identify(commands)
+	group.IdentifyJobGroup(commands)
 	results, err := s.log.AppendTogether(ctx, commands)
 	if err != nil {
 		return nil, err

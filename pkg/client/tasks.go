@@ -10,7 +10,6 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/task/jobgroup"
 )
 
 // Submit submits t. After Submit returns, the server has stored the task and lists the
@@ -102,7 +101,7 @@ func (c *Client) SubmitAll(ctx context.Context, all []task.Spec) (results []task
 type Item struct {
 	task.Spec
 	group.Membership
-	jobgroup.Item
+	group.JobGroupItem
 
 	Key      string   `json:"idempotency_key,omitempty"`
 	After    []string `json:"after,omitempty"`     // ids or keys of tasks that must complete before this task starts

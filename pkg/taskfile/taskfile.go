@@ -14,7 +14,6 @@ import (
 
 	"k8s-cli/pkg/task"
 	groups "k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/taskfile/documents"
 )
 
@@ -53,7 +52,7 @@ const (
 type Item struct {
 	groups.Membership
 
-	JobGroup        jobgroup.Item
+	JobGroup        groups.JobGroupItem
 	Key             string
 	After, AfterAny []string
 }
@@ -92,9 +91,9 @@ func (n *node) takeItem() (i Item, err error) {
 	i.Group, errs[1] = n.take(groups.Param)
 	limit, errs[2] = n.take(groups.MaxParallelParam)
 	i.FailFast, errs[3] = n.takeBool(groups.FailFastParam)
-	i.JobGroup.Name, errs[4] = n.take(jobgroup.Param)
-	i.JobGroup.Auxiliary, errs[5] = n.takeBool(jobgroup.AuxiliaryParam)
-	i.JobGroup.Delay, errs[6] = n.take(jobgroup.DelayParam)
+	i.JobGroup.Name, errs[4] = n.take(groups.JobGroupParam)
+	i.JobGroup.Auxiliary, errs[5] = n.takeBool(groups.AuxiliaryParam)
+	i.JobGroup.Delay, errs[6] = n.take(groups.DelayParam)
 	i.After, errs[7] = n.takeList(ItemAfter)
 	i.AfterAny, errs[8] = n.takeList(ItemAfterAny)
 	if err := cmp.Or(errs[:]...); err != nil {

@@ -139,7 +139,6 @@ var parts = map[string][]string{
 	"pkg/task/callback":   {"pkg/task", "pkg/task/problem"},
 	"pkg/task/gpu":        {},
 	"pkg/task/group":      {"pkg/task", "pkg/task/overview", "pkg/task/problem"},
-	"pkg/task/jobgroup":   {"pkg/task"},
 	"pkg/task/linerange":  {"pkg/task/problem"},
 	"pkg/task/logcursor":  {},
 	"pkg/task/outputs":    {},

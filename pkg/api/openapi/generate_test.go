@@ -16,7 +16,6 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/task/jobgroup"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/jsonschema"
@@ -95,15 +94,15 @@ func addTask(t *testing.T, components map[string]any) {
 		"type":        []any{"boolean", "null"},
 		"description": "Same as the query parameter fail_fast of a single submission.",
 	}
-	properties[jobgroup.Param] = map[string]any{
+	properties[group.JobGroupParam] = map[string]any{
 		"type": []any{"string", "null"}, "maxLength": 63,
 		"description": "Name of the job group that the tasks of the batch form. Needs atomic.",
 	}
-	properties[jobgroup.AuxiliaryParam] = map[string]any{
+	properties[group.AuxiliaryParam] = map[string]any{
 		"type":        []any{"boolean", "null"},
 		"description": "The job group does not wait for the task, and ends it after the primary tasks.",
 	}
-	properties[jobgroup.DelayParam] = map[string]any{
+	properties[group.DelayParam] = map[string]any{
 		"type":        []any{"string", "null"},
 		"description": "How long an auxiliary task goes on after the primary tasks, for example 30s.",
 	}

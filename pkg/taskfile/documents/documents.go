@@ -9,15 +9,15 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/jobgroup"
+	"k8s-cli/pkg/task/group"
 )
 
 // A File is a task file.
 type File struct {
-	Name     string          // of the header; empty without a header
-	Parallel bool            // the tasks are a job group
-	JobGroup []jobgroup.Item // by task; nil unless Parallel
-	Tasks    [][]byte        // text of each task; empty lines in front keep the line numbers of the file
+	Name     string               // of the header; empty without a header
+	Parallel bool                 // the tasks are a job group
+	JobGroup []group.JobGroupItem // by task; nil unless Parallel
+	Tasks    [][]byte             // text of each task; empty lines in front keep the line numbers of the file
 }
 
 // Several reports whether the file is a pipeline or a job group.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/jobgroup"
+	"k8s-cli/pkg/task/group"
 )
 
 func TestSplit(t *testing.T) {
@@ -23,7 +23,7 @@ func TestSplit(t *testing.T) {
 		{"a pipeline with a header", "name: p\n---\nrun: a\n---\nrun: b", File{Name: "p", Tasks: [][]byte{[]byte("\n---\nrun: a\n"), []byte("\n\n\n---\nrun: b")}}},
 		{"a pipeline without a header", "name: a\nrun: a\n---\nrun: b\n", File{Tasks: [][]byte{[]byte("name: a\nrun: a\n"), []byte("\n\n---\nrun: b\n")}}},
 		{"a header and one task", "---\nname: p\nexecution: serial\n--- # task\nrun: a\n", File{Name: "p", Tasks: [][]byte{[]byte("\n\n\n--- # task\nrun: a\n")}}},
-		{"a job group", "name: g\nexecution: parallel\nprimary_tasks: [a]\n---\nname: a\nrun: a\n", File{Name: "g", Parallel: true, JobGroup: []jobgroup.Item{{Name: "g"}}, Tasks: [][]byte{[]byte("\n\n\n---\nname: a\nrun: a\n")}}},
+		{"a job group", "name: g\nexecution: parallel\nprimary_tasks: [a]\n---\nname: a\nrun: a\n", File{Name: "g", Parallel: true, JobGroup: []group.JobGroupItem{{Name: "g"}}, Tasks: [][]byte{[]byte("\n\n\n---\nname: a\nrun: a\n")}}},
 		{"markers in a script", "run: |\n  ---\n  cat <<E\n  --- a\n  E\n---\nrun: ----\n", File{Tasks: [][]byte{[]byte("run: |\n  ---\n  cat <<E\n  --- a\n  E\n"), []byte("\n\n\n\n\n---\nrun: ----\n")}}},
 		{"a document that is invalid", "run: a\n---\nrun: [\n", File{Tasks: [][]byte{[]byte("run: a\n"), []byte("\n---\nrun: [\n")}}},
 	} {
@@ -44,7 +44,7 @@ const (
 
 // The header of a job group says which tasks are primary, and how long the others go on.
 func TestRolesInAJobGroup(t *testing.T) {
-	for fields, want := range map[string][]jobgroup.Item{
+	for fields, want := range map[string][]group.JobGroupItem{
 		"":                     {{Name: "g"}, {Name: "g"}},
 		"primary_tasks: [b]\n": {{Name: "g", Auxiliary: true}, {Name: "g"}},
 		"primary_tasks: [b]\ntermination_delay: 30s\n":                   {{Name: "g", Auxiliary: true, Delay: "30s"}, {Name: "g"}},

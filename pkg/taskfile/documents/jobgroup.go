@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/jobgroup"
+	"k8s-cli/pkg/task/group"
 )
 
 // readJobGroup reads the fields of the header of a job group, and checks that its tasks have names
@@ -20,7 +20,7 @@ func (f *File) readJobGroup(header map[string]yaml.Node, tasks []document) error
 	if f.Name == "" {
 		return wrong(header[fieldExecution], "name: a job group needs a name; add name beside execution")
 	}
-	if err := jobgroup.CheckName(fieldName, f.Name); err != nil {
+	if err := group.CheckJobGroupName(fieldName, f.Name); err != nil {
 		return wrong(header[fieldName], err.Error())
 	}
 	names := make([]string, len(tasks))
@@ -41,9 +41,9 @@ func (f *File) readJobGroup(header map[string]yaml.Node, tasks []document) error
 	if err != nil {
 		return err
 	}
-	f.JobGroup = make([]jobgroup.Item, len(names))
+	f.JobGroup = make([]group.JobGroupItem, len(names))
 	for i, name := range names {
-		f.JobGroup[i] = jobgroup.Item{Name: f.Name, Auxiliary: !slices.Contains(primary, name), Delay: delays[name]}
+		f.JobGroup[i] = group.JobGroupItem{Name: f.Name, Auxiliary: !slices.Contains(primary, name), Delay: delays[name]}
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func terminationDelays(header map[string]yaml.Node, names, primary []string) (ma
 		case slices.Contains(primary, name):
 			return nil, wrong(delay, fmt.Sprintf("%s: %s is a primary task, which the job group waits for; name auxiliary tasks, which are not in %s", fieldTermination, task.Quote(name), fieldPrimary))
 		}
-		if _, err := jobgroup.ParseDelay(delay.Value); err != nil || delay.Kind != yaml.ScalarNode {
+		if _, err := group.ParseDelay(delay.Value); err != nil || delay.Kind != yaml.ScalarNode {
 			err = cmp.Or(err, errors.New("must be a duration, for example 30s"))
 			return nil, wrong(delay, fmt.Sprintf("%s: %v", fieldTermination, err))
 		}

@@ -1,4 +1,4 @@
-package jobgroup
+package group
 
 import (
 	"errors"
@@ -10,21 +10,21 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func TestItems(t *testing.T) {
+func TestJobGroupItems(t *testing.T) {
 	for _, tt := range []struct {
-		item Item
+		item JobGroupItem
 		want *task.JobGroup
 		err  string
 	}{
-		{Item{}, nil, ""},
-		{Item{Name: "g"}, &task.JobGroup{Name: "g", Primary: true}, ""},
-		{Item{Name: "g", Auxiliary: true}, &task.JobGroup{Name: "g"}, ""},
-		{Item{Name: "g", Auxiliary: true, Delay: "1m30s"}, &task.JobGroup{Name: "g", Delay: 90}, ""},
-		{Item{Name: "g", Auxiliary: true, Delay: "0s"}, &task.JobGroup{Name: "g"}, ""},
-		{Item{Auxiliary: true}, nil, "auxiliary and termination_delay: need job_group, the name of the job group"},
-		{Item{Name: "g", Delay: "5s"}, nil, "termination_delay: is valid only for an auxiliary task; the job group waits for the others"},
-		{Item{Name: "g", Auxiliary: true, Delay: "5"}, nil, `termination_delay: "5" is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w`},
-		{Item{Name: "a\nb"}, nil, `job_group: "a\nb" must be at most 63 letters`},
+		{JobGroupItem{}, nil, ""},
+		{JobGroupItem{Name: "g"}, &task.JobGroup{Name: "g", Primary: true}, ""},
+		{JobGroupItem{Name: "g", Auxiliary: true}, &task.JobGroup{Name: "g"}, ""},
+		{JobGroupItem{Name: "g", Auxiliary: true, Delay: "1m30s"}, &task.JobGroup{Name: "g", Delay: 90}, ""},
+		{JobGroupItem{Name: "g", Auxiliary: true, Delay: "0s"}, &task.JobGroup{Name: "g"}, ""},
+		{JobGroupItem{Auxiliary: true}, nil, "auxiliary and termination_delay: need job_group, the name of the job group"},
+		{JobGroupItem{Name: "g", Delay: "5s"}, nil, "termination_delay: is valid only for an auxiliary task; the job group waits for the others"},
+		{JobGroupItem{Name: "g", Auxiliary: true, Delay: "5"}, nil, `termination_delay: "5" is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w`},
+		{JobGroupItem{Name: "a\nb"}, nil, `job_group: "a\nb" must be at most 63 letters`},
 	} {
 		got, err := tt.item.Parse()
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -45,9 +45,9 @@ func a(name string, change ...func(*task.Submit)) *task.Submit {
 	return s
 }
 
-func TestJoin(t *testing.T) {
+func TestJoinJobGroup(t *testing.T) {
 	auxiliary := func(s *task.Submit) { s.JobGroup.Primary = false }
-	many := make([]*task.Submit, MaxTasks+1)
+	many := make([]*task.Submit, MaxJobGroupTasks+1)
 	for i := range many {
 		many[i] = a("t" + strings.Repeat("x", i%50) + strings.Repeat("y", i/50))
 	}
@@ -74,7 +74,7 @@ func TestJoin(t *testing.T) {
 		{"too many", many, "job_group: 101 tasks exceed the limit of 100; split the job group"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := Join(tt.all)
+			err := JoinJobGroup(tt.all)
 			if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.err)) {
 				t.Errorf("%v, want %s", err, tt.err)
 			}
@@ -84,13 +84,13 @@ func TestJoin(t *testing.T) {
 
 func TestTheFirstTaskIdentifiesItsJobGroup(t *testing.T) {
 	first, second := a("x", func(s *task.Submit) { s.ID, s.Task.NumNodes = "id1", 2 }), a("y", func(s *task.Submit) { s.ID = "id2" })
-	if err := Join([]*task.Submit{first, second}); err != nil {
+	if err := JoinJobGroup([]*task.Submit{first, second}); err != nil {
 		t.Fatal(err)
 	}
 	before := second.JobGroup
-	Identify([]task.Command{{Submit: first}, {Submit: second}})
+	IdentifyJobGroup([]task.Command{{Submit: first}, {Submit: second}})
 	if diff := cmp.Diff(&task.JobGroup{ID: "id1", Name: "g", Index: 1, Tasks: 2, Jobs: 3, Primary: true}, second.JobGroup); diff != "" || before.ID != "" {
 		t.Errorf("earlier %+v (-want +got):\n%s", before, diff)
 	}
-	Identify([]task.Command{{Submit: &task.Submit{}}})
+	IdentifyJobGroup([]task.Command{{Submit: &task.Submit{}}})
 }

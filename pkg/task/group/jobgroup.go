@@ -1,6 +1,4 @@
-// Package jobgroup checks job groups: the fields of the tasks of a batch that make the batch a job
-// group, and the rules that its tasks follow together.
-package jobgroup
+package group
 
 import (
 	"cmp"
@@ -13,13 +11,13 @@ import (
 
 // The fields of an item of a batch that make the task a task of a job group.
 const (
-	Param          = "job_group"
+	JobGroupParam  = "job_group"
 	AuxiliaryParam = "auxiliary"
 	DelayParam     = "termination_delay"
 )
 
-// MaxTasks is the largest number of tasks of a job group.
-const MaxTasks = 100
+// MaxJobGroupTasks is the largest number of tasks of a job group.
+const MaxJobGroupTasks = 100
 
 // Each pod has an annotation with the addresses and the names of all nodes. Kubernetes limits all
 // annotations of an object to 256 KiB together.
@@ -28,8 +26,8 @@ const (
 	hostsOfNode = 24        // bytes of an address and of the rank of a node
 )
 
-// An Item holds the fields of one item. The zero Item belongs to no job group.
-type Item struct {
+// A JobGroupItem holds these fields of one item. The zero JobGroupItem belongs to no job group.
+type JobGroupItem struct {
 	Name      string `json:"job_group,omitempty"`
 	Auxiliary bool   `json:"auxiliary,omitempty"`         // the job group does not wait for the task, and ends it
 	Delay     string `json:"termination_delay,omitempty"` // how long an auxiliary task goes on after the primary tasks
@@ -37,16 +35,16 @@ type Item struct {
 
 // Parse returns the membership that the item asks for, nil if the item is in no job group. The error
 // is of kind task.ErrInvalid and names the field.
-func (i Item) Parse() (*task.JobGroup, error) {
+func (i JobGroupItem) Parse() (*task.JobGroup, error) {
 	switch {
-	case i == Item{}:
+	case i == JobGroupItem{}:
 		return nil, nil
 	case i.Name == "":
-		return nil, invalid("%s and %s: need %s, the name of the job group", AuxiliaryParam, DelayParam, Param)
+		return nil, invalid("%s and %s: need %s, the name of the job group", AuxiliaryParam, DelayParam, JobGroupParam)
 	case i.Delay != "" && !i.Auxiliary:
 		return nil, invalid("%s: is valid only for an auxiliary task; the job group waits for the others", DelayParam)
 	}
-	if err := CheckName(Param, i.Name); err != nil {
+	if err := CheckJobGroupName(JobGroupParam, i.Name); err != nil {
 		return nil, err
 	}
 	delay, err := ParseDelay(i.Delay)
@@ -64,8 +62,8 @@ func ParseDelay(text string) (time.Duration, error) {
 	return task.ParseDuration(text)
 }
 
-// CheckName returns an error if a name of a job group or a task cannot be a part of a host name.
-func CheckName(field, name string) error {
+// CheckJobGroupName returns an error if a name of a job group or a task cannot be a part of a host name.
+func CheckJobGroupName(field, name string) error {
 	if err := task.CheckLabelValue(name); err != nil || name == "" {
 		return invalid("%s: %v; the tasks of a job group reach each other as {task}-{rank}.{job group}", field,
 			cmp.Or(err, fmt.Errorf("the name is missing")))
@@ -73,9 +71,9 @@ func CheckName(field, name string) error {
 	return nil
 }
 
-// Join makes the submissions of one batch one job group, if one of them names a job group. The error
-// is of kind task.ErrInvalid and names the field and the task.
-func Join(all []*task.Submit) error {
+// JoinJobGroup makes the submissions of one batch one job group, if one of them names a job group.
+// The error is of kind task.ErrInvalid and names the field and the task.
+func JoinJobGroup(all []*task.Submit) error {
 	jobs, hosts, primaries, names := 0, 0, 0, map[string]int{} // by name in lower case, as in host names
 	for i, s := range all {
 		if err := check(all[0], s); err != nil {
@@ -97,8 +95,8 @@ func Join(all []*task.Submit) error {
 	switch {
 	case len(names) == 0:
 		return nil
-	case len(names) > MaxTasks:
-		return invalid("%s: %d tasks exceed the limit of %d; split the job group", Param, len(names), MaxTasks)
+	case len(names) > MaxJobGroupTasks:
+		return invalid("%s: %d tasks exceed the limit of %d; split the job group", JobGroupParam, len(names), MaxJobGroupTasks)
 	case hosts > maxHosts:
 		return invalid("num_nodes: the names of all %d nodes of the job group do not fit into %d KiB; request fewer nodes, or choose shorter names", jobs, maxHosts>>10)
 	case primaries == 0:
@@ -117,7 +115,7 @@ func Join(all []*task.Submit) error {
 func check(first, s *task.Submit) error {
 	switch {
 	case (s.JobGroup == nil) != (first.JobGroup == nil), s.JobGroup != nil && s.JobGroup.Name != first.JobGroup.Name:
-		return invalid("%s: all tasks of the batch must name the same job group, or none", Param)
+		return invalid("%s: all tasks of the batch must name the same job group, or none", JobGroupParam)
 	case s.JobGroup == nil:
 		return nil
 	case len(s.After)+len(s.AfterAny) > 0:
@@ -125,12 +123,12 @@ func check(first, s *task.Submit) error {
 	case s.MaxParallel > 0:
 		return invalid("max_parallel: the tasks of a job group start together; remove max_parallel")
 	}
-	return CheckName("name", s.Task.Name)
+	return CheckJobGroupName("name", s.Task.Name)
 }
 
-// Identify gives the job group of these submissions its id, which is the id of the first one.
-// Without a job group, Identify does nothing.
-func Identify(all []task.Command) {
+// IdentifyJobGroup gives the job group of these submissions its id, which is the id of the first
+// one. Without a job group, IdentifyJobGroup does nothing.
+func IdentifyJobGroup(all []task.Command) {
 	for _, c := range all {
 		if c.Submit.JobGroup != nil {
 			g := *c.Submit.JobGroup // a repeated submission must not change the earlier one
