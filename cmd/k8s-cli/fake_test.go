@@ -19,7 +19,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/test/testkit/issuer"
@@ -352,19 +352,19 @@ func forbidden(w http.ResponseWriter, _ *http.Request) {
 // numberedLines returns lines of a log of 25,000 lines.
 func numberedLines(w http.ResponseWriter, numbers string) {
 	const total = 25_000
-	lines, err := linerange.Parse(numbers)
+	lines, err := logpos.ParseRange(numbers)
 	if err != nil {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		return
 	}
 	if lines = lines.Page(); lines.First == 0 {
-		lines = linerange.Range{First: total - lines.Tail + 1, Last: total}
+		lines = logpos.Range{First: total - lines.Tail + 1, Last: total}
 	}
-	part := linerange.Part{Total: total}
+	part := logpos.Part{Total: total}
 	if lines.First <= total {
 		part.First, part.Last = lines.First, min(lines.Last, total)
 	}
-	w.Header().Set(linerange.Header, part.String())
+	w.Header().Set(logpos.Header, part.String())
 	for n := part.First; n > 0 && n <= part.Last; n++ {
 		fmt.Fprintln(w, "line", n)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 )
 
 // checkNumbers checks --lines, which prints the present log and exits.
@@ -22,11 +22,11 @@ func (o *logging) checkNumbers(cmd *cobra.Command) error {
 		}
 	}
 	var err error
-	if o.numbered, err = linerange.Parse(o.numbers); err != nil {
+	if o.numbered, err = logpos.ParseRange(o.numbers); err != nil {
 		return exit.Usagef("--%v", err)
 	}
-	if o.numbered.Tail > linerange.MaxLines {
-		return exit.Usagef("--lines: at most the last %d lines; give the number of the first line instead", linerange.MaxLines)
+	if o.numbered.Tail > logpos.MaxLines {
+		return exit.Usagef("--lines: at most the last %d lines; give the number of the first line instead", logpos.MaxLines)
 	}
 	o.NoFollow = true
 	return nil

@@ -18,7 +18,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 )
 
 const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
@@ -58,7 +58,7 @@ type logging struct {
 	group         string
 	dir           string // --download
 	numbers       string // --lines
-	numbered      linerange.Range
+	numbered      logpos.Range
 	lines         logline.Options
 }
 

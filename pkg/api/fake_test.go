@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/task/usage"
 )
@@ -176,11 +176,11 @@ func (f fakeTailer) Tail(ctx context.Context, _ string, o task.LogOptions, w *bu
 	return f.tail(ctx, o, w)
 }
 
-func (f fakeTailer) Lines(_ context.Context, _ string, o task.LogOptions, lines linerange.Range) (linerange.Part, error) {
+func (f fakeTailer) Lines(_ context.Context, _ string, o task.LogOptions, lines logpos.Range) (logpos.Part, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.options, f.lines = o, lines
-	return linerange.Part{First: 7, Last: 8, Total: linerange.Unknown, Text: []byte("seven\neight\n")}, f.linesErr
+	return logpos.Part{First: 7, Last: 8, Total: logpos.Unknown, Text: []byte("seven\neight\n")}, f.linesErr
 }
 
 func (f fakeHealth) Ready() bool { return f.health.Ready }

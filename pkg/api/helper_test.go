@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -47,7 +47,7 @@ type fake struct {
 	wanted   task.EventQuery
 	limit    int
 	options  task.LogOptions
-	lines    linerange.Range
+	lines    logpos.Range
 	linesErr error
 }
 

@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 )
 
 // resumableHeader is a response header: the lines have the form that X-Log-Resume requires.
@@ -116,7 +116,7 @@ func (h *logHandler) sendLines(c *fiber.Ctx, id, reader string, options params.L
 		return err
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
-	c.Set(linerange.Header, part.String())
+	c.Set(logpos.Header, part.String())
 	return c.Send(part.Text)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 )
 
 func TestBodiesOfAnswers(t *testing.T) {
@@ -305,15 +305,15 @@ func TestLinesOfALog(t *testing.T) {
 	for _, tt := range []struct {
 		query   string
 		options task.LogOptions
-		lines   linerange.Range
+		lines   logpos.Range
 		err     string
 	}{
-		{"?lines=7-8", task.LogOptions{}, linerange.Range{First: 7, Last: 8}, ""},
-		{"?lines=-2&follow=false&node=1&attempt=2&timestamps=true", task.LogOptions{Node: new(1), Attempt: 2, Timestamps: true}, linerange.Range{Tail: 2}, ""},
-		{"?lines=8-7", task.LogOptions{}, linerange.Range{}, `lines: "8-7" ends before it begins`},
-		{"?lines=1-2&tail=3", task.LogOptions{}, linerange.Range{}, "lines: cannot be combined with tail"},
-		{"?lines=1-2&since=3m", task.LogOptions{}, linerange.Range{}, "lines: cannot be combined with since"},
-		{"?lines=1-2&follow=true", task.LogOptions{}, linerange.Range{}, "lines: cannot be combined with follow"},
+		{"?lines=7-8", task.LogOptions{}, logpos.Range{First: 7, Last: 8}, ""},
+		{"?lines=-2&follow=false&node=1&attempt=2&timestamps=true", task.LogOptions{Node: new(1), Attempt: 2, Timestamps: true}, logpos.Range{Tail: 2}, ""},
+		{"?lines=8-7", task.LogOptions{}, logpos.Range{}, `lines: "8-7" ends before it begins`},
+		{"?lines=1-2&tail=3", task.LogOptions{}, logpos.Range{}, "lines: cannot be combined with tail"},
+		{"?lines=1-2&since=3m", task.LogOptions{}, logpos.Range{}, "lines: cannot be combined with since"},
+		{"?lines=1-2&follow=true", task.LogOptions{}, logpos.Range{}, "lines: cannot be combined with follow"},
 	} {
 		a := s.send("GET", "/tasks/a/logs"+tt.query, "")
 		if tt.err != "" {

@@ -23,7 +23,7 @@ import (
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
@@ -49,7 +49,7 @@ type Log interface {
 type Tailer interface {
 	Check(id string, o task.LogOptions) error
 	Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error
-	Lines(ctx context.Context, id string, o task.LogOptions, lines linerange.Range) (linerange.Part, error)
+	Lines(ctx context.Context, id string, o task.LogOptions, lines logpos.Range) (logpos.Part, error)
 }
 
 // Config holds the settings of a server.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 )
 
 // ErrBrokenLog is the kind of error of a log that broke off after the response began. The
@@ -106,21 +106,21 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 }
 
 // LogLines returns lines of the log of one node and one attempt by their numbers. o selects the
-// node and the attempt. The part has at most linerange.MaxLines lines; request the lines from
+// node and the attempt. The part has at most logpos.MaxLines lines; request the lines from
 // Last+1 on for the next part.
-func (c *Client) LogLines(ctx context.Context, id string, lines linerange.Range, o LogOptions) (linerange.Part, error) {
+func (c *Client) LogLines(ctx context.Context, id string, lines logpos.Range, o LogOptions) (logpos.Part, error) {
 	path, err := path(task.KindTask, id, "logs")
 	if err != nil {
-		return linerange.Part{}, err
+		return logpos.Part{}, err
 	}
 	var header http.Header
 	var text []byte
 	q := o.query()
 	q.Set("lines", lines.String())
 	if err := c.do(ctx, request{method: http.MethodGet, path: path, query: q, header: &header}, &text); err != nil {
-		return linerange.Part{}, err
+		return logpos.Part{}, err
 	}
-	return linerange.ParsePart(header.Get(linerange.Header), text)
+	return logpos.ParsePart(header.Get(logpos.Header), text)
 }
 
 // logOnce copies the log from one connection.

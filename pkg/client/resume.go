@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s-cli/pkg/task/logcursor"
+	"k8s-cli/pkg/task/logpos"
 )
 
 const (
@@ -49,11 +49,11 @@ type logReader struct {
 	resumable bool          // the server can resume the log
 	silence   time.Duration // longest silence within the last response; 0 means no limit
 	lines     int
-	places    map[int]*logcursor.Cursor // by rank
+	places    map[int]*logpos.Cursor // by rank
 }
 
 func newLogReader(id string, o LogOptions, out io.Writer) *logReader {
-	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*logcursor.Cursor{}}
+	return &logReader{id: id, options: o, out: out, asked: time.Now(), places: map[int]*logpos.Cursor{}}
 }
 
 // silenceOf returns the longest silence of a server that answers with a header, or 0 if the
@@ -101,7 +101,7 @@ func (l *logReader) resumes(err error) bool {
 func (l *logReader) copy(body io.Reader) error {
 	in := bufio.NewReaderSize(logBody{body, l.id}, 64<<10)
 	out := bufio.NewWriterSize(l.out, 64<<10)
-	again := map[int]*logcursor.Deduper{}
+	again := map[int]*logpos.Deduper{}
 	for rank, place := range l.places {
 		again[rank] = place.Deduper()
 	}
@@ -127,17 +127,17 @@ func (l *logReader) copy(body io.Reader) error {
 }
 
 // pass writes a line in the requested form, unless the line was written before.
-func (l *logReader) pass(raw []byte, again map[int]*logcursor.Deduper, out *bufio.Writer) error {
+func (l *logReader) pass(raw []byte, again map[int]*logpos.Deduper, out *bufio.Writer) error {
 	rank, prefix, at, ok := headOf(raw)
 	if !ok {
 		return fmt.Errorf("the log of task %s has a line without its time: %.80q", l.id, raw)
 	}
-	sum := logcursor.Sum(raw)
+	sum := logpos.Sum(raw)
 	if r := again[rank]; r != nil && r.Has(at, sum) {
 		return nil
 	}
 	if l.places[rank] == nil {
-		l.places[rank] = &logcursor.Cursor{}
+		l.places[rank] = &logpos.Cursor{}
 		l.places[rank].SkipPrefix()
 	}
 	l.places[rank].Advance(at, sum)

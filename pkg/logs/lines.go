@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"k8s-cli/pkg/task/logcursor"
+	"k8s-cli/pkg/task/logpos"
 )
 
 const (
@@ -33,12 +33,12 @@ func lineOf(raw []byte) (line, error) {
 	if !found || err != nil {
 		return line{}, fmt.Errorf("a line begins with %.80q instead of a timestamp", raw)
 	}
-	return line{at: at, sum: logcursor.Sum(raw), raw: raw, text: raw[len(stamp)+1:]}, nil
+	return line{at: at, sum: logpos.Sum(raw), raw: raw, text: raw[len(stamp)+1:]}, nil
 }
 
 // piece returns the next piece of a line. The sum of a piece depends on the pieces before.
 func (l line) piece(raw []byte) line {
-	return line{at: l.at, sum: l.sum + logcursor.Sum(raw), raw: raw, text: raw, isMore: true}
+	return line{at: l.at, sum: l.sum + logpos.Sum(raw), raw: raw, text: raw, isMore: true}
 }
 
 func (l line) isWhole() bool { return bytes.HasSuffix(l.raw, []byte("\n")) }
@@ -189,6 +189,6 @@ func (l line) ended() (line, error) {
 	if !l.isMore {
 		return lineOf(raw)
 	}
-	before := line{at: l.at, sum: l.sum - logcursor.Sum(l.raw)}
+	before := line{at: l.at, sum: l.sum - logpos.Sum(l.raw)}
 	return before.piece(raw), nil
 }

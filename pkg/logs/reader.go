@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/logcursor"
+	"k8s-cli/pkg/task/logpos"
 )
 
 const (
@@ -28,7 +28,7 @@ type reader struct {
 	tailer *Tailer
 	task   string
 	pod    *task.Pod
-	cursor logcursor.Cursor
+	cursor logpos.Cursor
 	// options of the request before the first line has arrived; nil for the beginning of
 	// the log
 	first func() corev1.PodLogOptions

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"k8s-cli/pkg/task/logcursor"
+	"k8s-cli/pkg/task/logpos"
 )
 
 const (
@@ -130,7 +130,7 @@ func (h *hub) needed(before int64) bool {
 // join waits until the hub has read up to the position of a follower, and returns a cursor
 // after this position. join returns nil if the hub does not hold the next line, or has
 // ended without it. A follower without a position may request the log from a time on.
-func (h *hub) join(ctx context.Context, p *logcursor.Cursor, from *time.Time) *cursor {
+func (h *hub) join(ctx context.Context, p *logpos.Cursor, from *time.Time) *cursor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
@@ -155,7 +155,7 @@ func (h *hub) join(ctx context.Context, p *logcursor.Cursor, from *time.Time) *c
 
 // find returns the number of the line after a position, or -1 if the hub does not hold this
 // line. behind means that the hub has not read up to the position yet.
-func (h *hub) find(p *logcursor.Cursor, from *time.Time) (next int64, behind bool) {
+func (h *hub) find(p *logpos.Cursor, from *time.Time) (next int64, behind bool) {
 	if p.Empty() {
 		if from != nil && h.covers(*from) {
 			return h.base, false

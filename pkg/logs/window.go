@@ -14,7 +14,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/attempt"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -28,20 +28,20 @@ const maxWindow = 1 << 20
 // Kubernetes returns lines by number only from the end of a log. Lines therefore reads the log of
 // a pod from the first line that the kubelet still has, which is line 1. If the pod no longer
 // exists, Lines reads the archived log, whose lines keep their numbers.
-func (t *Tailer) Lines(ctx context.Context, id string, o task.LogOptions, want linerange.Range) (linerange.Part, error) {
+func (t *Tailer) Lines(ctx context.Context, id string, o task.LogOptions, want logpos.Range) (logpos.Part, error) {
 	v, _ := t.projection.WatchTask(id)
 	rank := 0
 	switch {
 	case v.Record == nil:
-		return linerange.Part{}, task.ErrNoTask(id)
+		return logpos.Part{}, task.ErrNoTask(id)
 	case o.Node != nil:
 		rank = *o.Node
 	case v.NumNodes() > 1:
-		return linerange.Part{}, task.Error(task.ErrInvalid, "lines: each node of the task has lines of its own; name the node with the parameter node")
+		return logpos.Part{}, task.Error(task.ErrInvalid, "lines: each node of the task has lines of its own; name the node with the parameter node")
 	}
 	run, ok := runOf(v, rank, o.Attempt)
 	if !ok {
-		return linerange.Part{}, nil // the node has not started
+		return logpos.Part{}, nil // the node has not started
 	}
 	n := numberedLog{stream: t.stream(v, rank, run, o, nil), want: want}
 	return n.read(ctx)
@@ -61,13 +61,13 @@ func runOf(v task.View, rank, number int) (run attempt.Run, ok bool) {
 // numbers.
 type numberedLog struct {
 	*stream
-	want linerange.Range
+	want logpos.Range
 }
 
 // read reads the archived log if it contains the lines, and otherwise the log of the pod.
-func (n *numberedLog) read(ctx context.Context) (linerange.Part, error) {
+func (n *numberedLog) read(ctx context.Context) (logpos.Part, error) {
 	if n.pod != nil && !n.pod.Phase.Over() {
-		part, err := n.readPod(ctx, linerange.Unknown)
+		part, err := n.readPod(ctx, logpos.Unknown)
 		if !hasNoLog(err) {
 			return part, err
 		}
@@ -75,7 +75,7 @@ func (n *numberedLog) read(ctx context.Context) (linerange.Part, error) {
 	}
 	stored, err := n.stored(ctx)
 	if err != nil {
-		return linerange.Part{}, err
+		return logpos.Part{}, err
 	}
 	if n.pod != nil && !stored.contains(n.want) {
 		part, err := n.readPod(ctx, stored.total())
@@ -90,7 +90,7 @@ func (n *numberedLog) read(ctx context.Context) (linerange.Part, error) {
 func hasNoLog(err error) bool { return apierrors.IsNotFound(err) || errors.Is(err, errNoLog) }
 
 // readPod reads the log of the pod. total is the number of lines of the log, if it is known.
-func (n *numberedLog) readPod(ctx context.Context, total int64) (linerange.Part, error) {
+func (n *numberedLog) readPod(ctx context.Context, total int64) (logpos.Part, error) {
 	w := n.window(0)
 	body, err := n.open(ctx, corev1.PodLogOptions{})
 	if err == nil {
@@ -103,10 +103,10 @@ func (n *numberedLog) readPod(ctx context.Context, total int64) (linerange.Part,
 	case err == nil:
 		return w.part(w.count), nil
 	case hasNoLog(err):
-		return linerange.Part{}, err
+		return logpos.Part{}, err
 	}
 	n.tailer.log.Warn("reading lines of a log failed", "task", n.task, "pod", n.pod.Name, "err", err)
-	return linerange.Part{}, task.Error(task.ErrUnavailable, "the cluster does not return the log of pod "+n.pod.Name+" at present")
+	return logpos.Part{}, task.Error(task.ErrUnavailable, "the cluster does not return the log of pod "+n.pod.Name+" at present")
 }
 
 // window returns an empty window for the wanted lines of a log of which the first lines are
@@ -143,31 +143,31 @@ func (n *numberedLog) stored(ctx context.Context) (*storedLog, error) {
 // total returns the number of lines of the log, if it is known.
 func (s *storedLog) total() int64 {
 	if s == nil || s.unnumbered {
-		return linerange.Unknown
+		return logpos.Unknown
 	}
 	return s.missing + int64(bytes.Count(s.blob, []byte("\n")))
 }
 
 // contains reports whether the archive contains all lines of a range that exist.
-func (s *storedLog) contains(want linerange.Range) bool {
+func (s *storedLog) contains(want logpos.Range) bool {
 	if s == nil || s.unnumbered {
 		return false
 	}
 	return s.missing == 0 || want.First > s.missing || want.Tail > 0 && want.Tail <= s.total()-s.missing
 }
 
-func (s *storedLog) read(n *numberedLog) (linerange.Part, error) {
+func (s *storedLog) read(n *numberedLog) (logpos.Part, error) {
 	switch {
 	case s == nil:
-		return linerange.Part{Total: linerange.Unknown}, nil
+		return logpos.Part{Total: logpos.Unknown}, nil
 	case s.unnumbered:
-		return linerange.Part{}, task.Error(problem.LogNotFound, "lines: the archive of this log does not contain the numbers of its lines; request the log without the parameter lines")
+		return logpos.Part{}, task.Error(problem.LogNotFound, "lines: the archive of this log does not contain the numbers of its lines; request the log without the parameter lines")
 	case n.want.First > 0 && n.want.Last <= s.missing:
-		return linerange.Part{}, task.Error(problem.LogNotFound, fmt.Sprintf("lines: the archive of this log begins with line %d", s.missing+1))
+		return logpos.Part{}, task.Error(problem.LogNotFound, fmt.Sprintf("lines: the archive of this log begins with line %d", s.missing+1))
 	}
 	w := n.window(s.missing)
 	if err := w.scan(bytes.NewReader(s.blob)); err != nil && !errors.Is(err, errWindowFull) {
-		return linerange.Part{}, fmt.Errorf("read an archived log: %w", err)
+		return logpos.Part{}, fmt.Errorf("read an archived log: %w", err)
 	}
 	return w.part(s.total()), nil
 }
@@ -176,7 +176,7 @@ var errWindowFull = errors.New("the window has all its lines")
 
 // A window collects lines of a log. A window for last lines drops earlier lines.
 type window struct {
-	want       linerange.Range
+	want       logpos.Range
 	prefix     string
 	timestamps bool
 
@@ -248,8 +248,8 @@ func (w *window) extend(piece []byte) {
 	w.size += len(piece)
 }
 
-func (w *window) part(total int64) linerange.Part {
-	p := linerange.Part{Total: total, Text: bytes.Join(w.lines, nil)}
+func (w *window) part(total int64) logpos.Part {
+	p := logpos.Part{Total: total, Text: bytes.Join(w.lines, nil)}
 	if n := int64(len(w.lines)); n > 0 {
 		p.First, p.Last = w.count-n+1, w.count
 	}

@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
 )
 
 // part returns what Lines returns for a range.
-func (c *cluster) part(t *testing.T, lines string, o task.LogOptions) (linerange.Part, error) {
+func (c *cluster) part(t *testing.T, lines string, o task.LogOptions) (logpos.Part, error) {
 	t.Helper()
-	want, err := linerange.Parse(lines)
+	want, err := logpos.ParseRange(lines)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // that is not in the map may import what its parent package may import.
 var leaves = map[string][]string{
 	"pkg/api/framing":    {"pkg/task", "pkg/task/problem"},
-	"pkg/api/params":     {"pkg/task", "pkg/task/group", "pkg/task/linerange", "pkg/task/query"},
+	"pkg/api/params":     {"pkg/task", "pkg/task/group", "pkg/task/logpos", "pkg/task/query"},
 	"pkg/api/slots":      {"pkg/task", "pkg/task/problem"},
 	"pkg/api/submission": {"pkg/api/slots", "pkg/task", "pkg/task/problem"},
 

@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/linerange"
+	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/query"
 )
 
@@ -25,7 +25,7 @@ const (
 type Log struct {
 	task.LogOptions
 
-	Lines *linerange.Range // nil if the request names no lines by their numbers
+	Lines *logpos.Range // nil if the request names no lines by their numbers
 }
 
 // ParseLog reads the parameters of a request for a log.
@@ -46,7 +46,7 @@ func ParseLog(c *fiber.Ctx) (l Log, err error) {
 		return l, task.Error(task.ErrInvalid, "lines: cannot be combined with "+resumeHeader+"; omit one of them")
 	}
 	l.Follow = false
-	lines, err := linerange.Parse(text)
+	lines, err := logpos.ParseRange(text)
 	l.Lines = new(lines.Page())
 	return l, err
 }

@@ -1,6 +1,4 @@
-// Package linerange defines ranges of the lines of a log: the range that a request names, and
-// the part of the log that a response contains. Lines count from 1.
-package linerange
+package logpos
 
 import (
 	"fmt"
@@ -17,7 +15,7 @@ const Header = "X-Log-Lines"
 // MaxLines is the largest number of lines of a Part.
 const MaxLines = 10_000
 
-// A Range names lines of a log.
+// A Range names lines of a log. Lines count from 1.
 type Range struct {
 	First, Last int64 // numbers of the first and of the last line; Last is End for all lines from First on
 	Tail        int64 // the number of last lines, if First is 0
@@ -35,7 +33,7 @@ func (r Range) Page() Range {
 	return r
 }
 
-// String returns the text that Parse reads.
+// String returns the text that ParseRange reads.
 func (r Range) String() string {
 	switch {
 	case r.First == 0:
@@ -46,9 +44,9 @@ func (r Range) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last)
 }
 
-// Parse reads a range: A-B are the lines from A to B, A- are the lines from A on, and -N are
+// ParseRange reads a range: A-B are the lines from A to B, A- are the lines from A on, and -N are
 // the last N lines.
-func Parse(text string) (Range, error) {
+func ParseRange(text string) (Range, error) {
 	before, after, found := strings.Cut(text, "-")
 	first, firstErr := number(before)
 	last, lastErr := number(after)
@@ -110,7 +108,7 @@ func ParsePart(header string, text []byte) (Part, error) {
 	}
 	if lines != "*" && err == nil {
 		var r Range
-		r, err = Parse(lines)
+		r, err = ParseRange(lines)
 		p.First, p.Last = r.First, r.Last
 	}
 	if !found || err != nil || p.Last == End || lines != "*" && p.First == 0 {

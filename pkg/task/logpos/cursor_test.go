@@ -1,4 +1,4 @@
-package logcursor
+package logpos
 
 import (
 	"fmt"
@@ -122,7 +122,7 @@ func TestCursorInAFloodOfLines(t *testing.T) {
 	}
 }
 
-func TestCursorForgetsWhatCannotComeAgain(t *testing.T) {
+func TestCursorForgetsLinesThatCannotBeRepeated(t *testing.T) {
 	var p Cursor
 	for i := range 100_000 {
 		l := written{beginning.Add(time.Duration(i) * 100 * time.Millisecond), fmt.Sprint(i)}

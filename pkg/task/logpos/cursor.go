@@ -1,6 +1,7 @@
-// Package logcursor tracks the position up to which a container log was read, and
-// recognises repeated lines after a reconnect.
-package logcursor
+// Package logpos defines positions in the logs of tasks. A Cursor is the position up to which a
+// container log was read, and recognises repeated lines after a reconnect. A Range names lines by
+// their numbers, and a Part is the lines that a response contains.
+package logpos
 
 import (
 	"hash/maphash"
@@ -47,76 +48,76 @@ type lineKey struct {
 
 // SkipPrefix marks an empty Cursor as a position within the log: lines before the first
 // line that arrives are treated as read.
-func (p *Cursor) SkipPrefix() { p.skipPrefix = true }
+func (c *Cursor) SkipPrefix() { c.skipPrefix = true }
 
 // Advance moves the position after a line.
-func (p *Cursor) Advance(at time.Time, sum uint64) {
-	if p.run > 0 && p.last == sum {
-		p.run++
+func (c *Cursor) Advance(at time.Time, sum uint64) {
+	if c.run > 0 && c.last == sum {
+		c.run++
 	} else {
-		p.last, p.run = sum, 1
+		c.last, c.run = sum, 1
 	}
 	second := at.Unix()
-	if p.skipPrefix {
-		p.skipPrefix, p.dropped = false, second+int64(maxSkew/time.Second)
+	if c.skipPrefix {
+		c.skipPrefix, c.dropped = false, second+int64(maxSkew/time.Second)
 	}
-	if second > p.newest || p.newest == 0 {
-		p.newest = second
+	if second > c.newest || c.newest == 0 {
+		c.newest = second
 	}
-	if at.After(p.latest) {
-		p.latest = at
+	if at.After(c.latest) {
+		c.latest = at
 	}
-	p.recent = append(p.recent, lineKey{second, sum})
-	p.prune()
+	c.recent = append(c.recent, lineKey{second, sum})
+	c.prune()
 }
 
 // prune forgets lines that are too old to be repeated, and lines that exceed placeLines.
-func (p *Cursor) prune() {
-	for p.recent[p.old].second < p.from() {
-		p.old++
+func (c *Cursor) prune() {
+	for c.recent[c.old].second < c.from() {
+		c.old++
 	}
-	for ; len(p.recent)-p.old > placeLines; p.old++ {
-		p.dropped = max(p.dropped, p.recent[p.old].second)
+	for ; len(c.recent)-c.old > placeLines; c.old++ {
+		c.dropped = max(c.dropped, c.recent[c.old].second)
 	}
-	if p.old > len(p.recent)/2 {
-		p.recent, p.old = slices.Delete(p.recent, 0, p.old), 0
+	if c.old > len(c.recent)/2 {
+		c.recent, c.old = slices.Delete(c.recent, 0, c.old), 0
 	}
 }
 
-func (p *Cursor) from() int64 { return p.newest - int64(maxSkew/time.Second) }
+func (c *Cursor) from() int64 { return c.newest - int64(maxSkew/time.Second) }
 
 // Empty reports whether no line has arrived yet.
-func (p *Cursor) Empty() bool { return p.run == 0 }
+func (c *Cursor) Empty() bool { return c.run == 0 }
 
 // Since returns the whole second from which to resume the log; zero at the beginning.
-func (p *Cursor) Since() time.Time {
-	if p.Empty() {
+func (c *Cursor) Since() time.Time {
+	if c.Empty() {
 		return time.Time{}
 	}
-	return time.Unix(p.from(), 0).UTC()
+	return time.Unix(c.from(), 0).UTC()
 }
 
 // Latest returns the time of the newest line; zero at the beginning.
-func (p *Cursor) Latest() time.Time { return p.latest }
+func (c *Cursor) Latest() time.Time { return c.latest }
 
 // Last returns the last line, and the number of equal lines at the end.
-func (p *Cursor) Last() (sum uint64, run int) { return p.last, p.run }
+func (c *Cursor) Last() (sum uint64, run int) { return c.last, c.run }
 
 // Has reports whether a line is among the remembered lines.
-func (p *Cursor) Has(sum uint64) bool {
-	return slices.ContainsFunc(p.recent[p.old:], func(m lineKey) bool { return m.sum == sum })
+func (c *Cursor) Has(sum uint64) bool {
+	return slices.ContainsFunc(c.recent[c.old:], func(m lineKey) bool { return m.sum == sum })
 }
 
 // Deduper returns a Deduper for a log that is resumed from Since.
-func (p *Cursor) Deduper() *Deduper {
-	r := &Deduper{latest: p.latest, from: p.from(), lost: !p.Empty() && p.dropped >= p.from()}
-	if len(p.recent) > 0 {
-		r.left = make(map[uint64]int, len(p.recent))
+func (c *Cursor) Deduper() *Deduper {
+	d := &Deduper{latest: c.latest, from: c.from(), lost: !c.Empty() && c.dropped >= c.from()}
+	if len(c.recent) > 0 {
+		d.left = make(map[uint64]int, len(c.recent))
 	}
-	for _, m := range p.recent[p.old:] {
-		r.left[m.sum]++
+	for _, m := range c.recent[c.old:] {
+		d.left[m.sum]++
 	}
-	return r
+	return d
 }
 
 // A Deduper recognises the repeated lines of a resumed log.
@@ -129,24 +130,24 @@ type Deduper struct {
 
 // Has reports whether a line is a repetition. The caller calls Has once for each line, in
 // order.
-func (r *Deduper) Has(at time.Time, sum uint64) bool {
-	if len(r.left) == 0 {
+func (d *Deduper) Has(at time.Time, sum uint64) bool {
+	if len(d.left) == 0 {
 		return false
 	}
-	if r.left[sum] > 0 {
-		r.left[sum]--
-		if r.left[sum] == 0 {
-			delete(r.left, sum)
+	if d.left[sum] > 0 {
+		d.left[sum]--
+		if d.left[sum] == 0 {
+			delete(d.left, sum)
 		}
-		r.lost = false
+		d.lost = false
 		return true
 	}
-	if r.lost && !at.After(r.latest) {
+	if d.lost && !at.After(d.latest) {
 		return true
 	}
-	r.lost = false
-	if at.Unix() > r.from+2*int64(maxSkew/time.Second)+1 {
-		r.left = nil // lines that were not repeated by now will not be repeated
+	d.lost = false
+	if at.Unix() > d.from+2*int64(maxSkew/time.Second)+1 {
+		d.left = nil // lines that were not repeated by now will not be repeated
 	}
 	return false
 }
