@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/taskfile/variables"
 )
 
 // SkyPilot replaces $NAME and ${NAME} in the paths of a task by the values in envs.
@@ -51,7 +51,7 @@ func (s *substitution) replace(field, text string) string {
 	if len(s.values) == 0 || s.err != nil {
 		return text
 	}
-	replaced, n := variables.Expand(text, s.values, maxVariables, &s.budget)
+	replaced, n := expand(text, s.values, maxVariables, &s.budget)
 	switch {
 	case n > maxVariables:
 		s.fail(task.ErrInvalid, field, fmt.Sprintf("names more than %d variables", maxVariables))
@@ -61,7 +61,7 @@ func (s *substitution) replace(field, text string) string {
 		return text
 	}
 	if n > 0 {
-		if _, again := variables.Expand(replaced, s.values, maxVariables, &s.budget); again > 0 {
+		if _, again := expand(replaced, s.values, maxVariables, &s.budget); again > 0 {
 			s.fail(task.ErrInvalid, field, "becomes "+task.Quote(replaced)+", which again contains a variable; give variables plain values")
 		}
 	}
@@ -82,4 +82,50 @@ func (s *substitution) replaceAll(field string, m map[string]string) map[string]
 		replaced[to] = s.replace(field, m[key])
 	}
 	return replaced
+}
+
+// expand returns text with the variables in values replaced, and their number. expand stops after
+// most+1 variables, and when the values have used up budget, the number of bytes that they may add.
+func expand(text string, values map[string]string, most int, budget *int) (string, int) {
+	var b strings.Builder
+	n := 0
+	for n <= most && *budget >= 0 {
+		at := strings.IndexByte(text, '$')
+		if at < 0 {
+			break
+		}
+		name, length := variable(text[at:])
+		value, ok := values[name]
+		if !ok {
+			b.WriteString(text[:at+1])
+			text = text[at+1:]
+			continue
+		}
+		b.WriteString(text[:at])
+		b.WriteString(value)
+		text = text[at+length:]
+		*budget -= len(value)
+		n++
+	}
+	b.WriteString(text)
+	return b.String(), n
+}
+
+// variable returns the name in the $NAME or ${NAME} at the beginning of text, and the
+// length of this expression. The name is empty if text begins with neither.
+func variable(text string) (name string, length int) {
+	rest, braces := strings.CutPrefix(text[1:], "{")
+	end := strings.IndexFunc(rest, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if end < 0 {
+		end = len(rest)
+	}
+	if !braces {
+		return rest[:end], 1 + end
+	}
+	if !strings.HasPrefix(rest[end:], "}") {
+		return "", 0
+	}
+	return rest[:end], end + len("${}")
 }

@@ -1,11 +1,12 @@
 package taskfile
 
 import (
+	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s-cli/pkg/task/problem"
-	"k8s-cli/pkg/taskfile/similar"
 )
 
 // otherNames maps what users of other programs write to the field of a task, or to an advice, which
@@ -45,16 +46,16 @@ func (w *decoder) unknown(key string, s schema) error {
 	name := otherNames[strings.ToLower(key)]
 	switch {
 	case len(tables) == 0:
-		name = similar.Nearest(key, maps.Keys(s))
+		name = nearest(key, maps.Keys(s))
 	case strings.Contains(name, " "):
 		return w.rejected(problem.UnknownField, "unknown field; %s", name)
 	case name != "":
 		name = w.relative(name)
 	default:
-		name = similar.Nearest(key, maps.Keys(s))
+		name = nearest(key, maps.Keys(s))
 	}
 	for i := 0; i < len(tables) && name == ""; i++ {
-		if near := similar.Nearest(key, maps.Keys(tables[i].fields)); near != "" {
+		if near := nearest(key, maps.Keys(tables[i].fields)); near != "" {
 			name = tables[i].path + near
 		}
 	}
@@ -71,4 +72,48 @@ func (w *decoder) unknown(key string, s schema) error {
 func (w *decoder) relative(path string) string {
 	here := fieldPath{w.steps[:len(w.steps)-1]}
 	return strings.TrimPrefix(path, here.path()+".")
+}
+
+// nearest returns the name of a field that is most similar to key, or "" if none is similar.
+func nearest(key string, names iter.Seq[string]) string {
+	if len(key) < 3 || len(key) > 40 {
+		return ""
+	}
+	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	best, least := "", (len(key)+5)/4
+	for _, name := range slices.Sorted(names) {
+		if strings.HasPrefix(name, "_") { // users do not write the internal fields of SkyPilot
+			continue
+		}
+		d := distance(key, name)
+		if strings.HasPrefix(name, key+"_") || strings.HasSuffix(name, "_"+key) {
+			d = min(d, 1)
+		}
+		if d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance returns the Levenshtein distance of a and b: the smallest number of inserted,
+// deleted or replaced bytes that turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
