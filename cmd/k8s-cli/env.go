@@ -7,7 +7,6 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/login"
-	"k8s-cli/cmd/k8s-cli/internal/tty"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/client/account"
 )
@@ -23,7 +22,7 @@ type env struct {
 	// interrupts returns a context that the first Ctrl-C cancels. In a command that does
 	// not call interrupts, Ctrl-C ends the process.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
-	terminal   *tty.Terminal // that In is; nil if In is none
+	terminal   *console.Terminal // that In is; nil if In is none
 }
 
 // newEnv returns the env of a process with these standard streams.
@@ -35,7 +34,7 @@ func newEnv(in, out, errOut *os.File) *env {
 		connect:    client.New,
 		browse:     login.Browser(os.LookupEnv),
 		interrupts: interrupts,
-		terminal:   tty.Of(in),
+		terminal:   console.TerminalOf(in),
 	}
 }
 

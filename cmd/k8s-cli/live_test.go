@@ -14,7 +14,6 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
-	"k8s-cli/cmd/k8s-cli/internal/live"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -75,11 +74,11 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for n := 1; n < len(requests); n++ {
-		if pause := requests[n].Sub(requests[n-1]); pause < live.Pause {
+		if pause := requests[n].Sub(requests[n-1]); pause < livePause {
 			t.Errorf("request %d came %s after the one before", n, pause)
 		}
 	}
-	if largest.Load() != 10-live.BesideRows {
+	if largest.Load() != 10-besideRows {
 		t.Errorf("a request asked for %d tasks", largest.Load())
 	}
 	text := out.String()

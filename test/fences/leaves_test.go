@@ -22,9 +22,7 @@ var leaves = map[string][]string{
 	"cmd/k8s-cli/internal/complete": {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
 	"cmd/k8s-cli/internal/dotenv":   {},
 	"cmd/k8s-cli/internal/grid":     {"cmd/k8s-cli/internal/exit"},
-	"cmd/k8s-cli/internal/live":     {"cmd/k8s-cli/internal/console", "cmd/k8s-cli/internal/exit", "cmd/k8s-cli/internal/redraw", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task"},
 	"cmd/k8s-cli/internal/logline":  {},
-	"cmd/k8s-cli/internal/redraw":   {},
 	"cmd/k8s-cli/internal/ref":      {"pkg/client", "pkg/task", "pkg/task/overview", "pkg/task/query"},
 }
 

@@ -1,5 +1,5 @@
-// Package console provides the standard streams of a command. Results go to Out, all
-// other output goes to ErrOut.
+// Package console provides the standard streams of a command, and its terminal. Results go to Out,
+// all other output goes to ErrOut.
 package console
 
 import (

@@ -1,6 +1,4 @@
-// Package redraw replaces text in place on a terminal, so that a list stays up to date without
-// filling the scrollback.
-package redraw
+package console
 
 import (
 	"fmt"
@@ -16,8 +14,9 @@ const (
 	eraseAll   = "\x1b[H\x1b[2J" // and moves the cursor to the top
 )
 
-// A Screen is a part of a terminal that holds one text. Close must be called, because a
-// Screen hides the cursor.
+// A Screen is a part of a terminal that holds one text. A Screen replaces the text in place, so that
+// a list stays up to date without filling the scrollback. Close must be called, because a Screen
+// hides the cursor.
 type Screen struct {
 	w     io.Writer
 	shown string
@@ -25,8 +24,8 @@ type Screen struct {
 	open  bool
 }
 
-// New returns an empty screen below the cursor.
-func New(w io.Writer) *Screen { return &Screen{w: w} }
+// NewScreen returns an empty screen below the cursor.
+func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
 
 // Draw replaces the text of the screen by text, whose lines must be shorter than those of the
 // terminal and fewer than its rows. Draw writes nothing if the text is the same.

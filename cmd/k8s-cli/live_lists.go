@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s-cli/cmd/k8s-cli/internal/live"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -17,19 +16,19 @@ import (
 func (p *printer) isLive() bool { return !p.format.IsData() && p.Style.Live && p.Size != nil }
 
 // runLive shows a live list until the user interrupts the command.
-func runLive(ctx context.Context, e *env, c *client.Client, p *printer, l live.List) error {
+func runLive(ctx context.Context, e *env, c *client.Client, p *printer, l liveList) error {
 	ctx, stop := e.interrupts(ctx)
 	defer stop()
-	return l.Run(ctx, c, p.Console)
+	return l.run(ctx, c, p.Console)
 }
 
 // liveTasks returns the live list of the tasks that l selects.
-func liveTasks(c *client.Client, p *printer, l listing) live.List {
+func liveTasks(c *client.Client, p *printer, l listing) liveList {
 	columns := p.columns(l.details, l.query.AllUsers)
 	var page client.Page[show.Row]
-	return live.List{
-		Kind: task.KindTask, AllUsers: l.query.AllUsers,
-		Load: func(ctx context.Context, rows int) (err error) {
+	return liveList{
+		kind: task.KindTask, allUsers: l.query.AllUsers,
+		load: func(ctx context.Context, rows int) (err error) {
 			q := l.limited(p.format)
 			if q.Limit == 0 || q.Limit > rows {
 				q.Limit = rows
@@ -37,7 +36,7 @@ func liveTasks(c *client.Client, p *printer, l listing) live.List {
 			page, err = runningFirst(ctx, c, q, columns)
 			return err
 		},
-		Print: func(b *strings.Builder, s show.Style) {
+		print: func(b *strings.Builder, s show.Style) {
 			show.Rows(b, s, page.Items, columns)
 			writeTotal(b, task.KindTask, len(page.Items), page.Total)
 		},
@@ -80,17 +79,17 @@ func runningFirst(ctx context.Context, c *client.Client, q query.Tasks, columns 
 }
 
 // liveVolumes returns the live list of the volumes.
-func liveVolumes(c *client.Client, columns show.Columns, allUsers bool) live.List {
+func liveVolumes(c *client.Client, columns show.Columns, allUsers bool) liveList {
 	var volumes []task.VolumeStatus
 	shown := 0
-	return live.List{
-		Kind: task.KindVolume, AllUsers: allUsers,
-		Load: func(ctx context.Context, rows int) (err error) {
+	return liveList{
+		kind: task.KindVolume, allUsers: allUsers,
+		load: func(ctx context.Context, rows int) (err error) {
 			volumes, err = sortedVolumes(ctx, c, allUsers)
 			shown = min(rows, len(volumes))
 			return err
 		},
-		Print: func(b *strings.Builder, s show.Style) {
+		print: func(b *strings.Builder, s show.Style) {
 			show.Volumes(b, s, volumes[:shown], columns)
 			writeTotal(b, task.KindVolume, shown, len(volumes))
 		},
@@ -98,16 +97,16 @@ func liveVolumes(c *client.Client, columns show.Columns, allUsers bool) live.Lis
 }
 
 // liveGroups returns the live list of the newest groups.
-func liveGroups(c *client.Client, allUsers bool) live.List {
+func liveGroups(c *client.Client, allUsers bool) liveList {
 	var groups []group.Group
-	return live.List{
-		Kind: task.KindTask, AllUsers: allUsers,
-		Load: func(ctx context.Context, rows int) error {
+	return liveList{
+		kind: task.KindTask, allUsers: allUsers,
+		load: func(ctx context.Context, rows int) error {
 			page, err := c.Groups(ctx, client.GroupQuery{AllUsers: allUsers, Limit: rows})
 			groups = page.Items
 			return err
 		},
-		Print: func(b *strings.Builder, s show.Style) { show.Groups(b, s, groups, allUsers) },
+		print: func(b *strings.Builder, s show.Style) { show.Groups(b, s, groups, allUsers) },
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package tty
+package console
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// changes returns a channel that receives a value after the size of the terminal has changed.
-func changes() (changed <-chan os.Signal, stop func()) {
+// resizes returns a channel that receives a value after the size of the terminal has changed.
+func resizes() (changed <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGWINCH)
 	return signals, func() { signal.Stop(signals) }

@@ -1,5 +1,4 @@
-// Package tty hands the terminal of the process over to a command that runs elsewhere.
-package tty
+package console
 
 import (
 	"context"
@@ -11,11 +10,12 @@ import (
 	"k8s-cli/pkg/exec"
 )
 
-// A Terminal is the terminal that the standard input of the process is.
+// A Terminal is the terminal that the standard input of the process is. A command that runs elsewhere
+// may take it over.
 type Terminal struct{ in *os.File }
 
-// Of returns the terminal that in is, or nil.
-func Of(in *os.File) *Terminal {
+// TerminalOf returns the terminal that in is, or nil.
+func TerminalOf(in *os.File) *Terminal {
 	if !term.IsTerminal(int(in.Fd())) {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (t *Terminal) Raw() (restore func(), err error) {
 // until ctx ends.
 func (t *Terminal) Sizes(ctx context.Context) <-chan exec.Size {
 	sizes := make(chan exec.Size)
-	changed, stop := changes()
+	changed, stop := resizes()
 	go func() {
 		defer stop()
 		for {

@@ -1,5 +1,4 @@
-// Package live shows a list on a terminal and keeps it up to date.
-package live
+package main
 
 import (
 	"context"
@@ -13,7 +12,6 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
-	"k8s-cli/cmd/k8s-cli/internal/redraw"
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
@@ -21,32 +19,32 @@ import (
 
 // The pace and the size of a live list.
 const (
-	Pause      = 300 * time.Millisecond // between two requests for a list that changes all the time
-	clock      = time.Second            // between two redraws of a list whose ages change
-	BesideRows = 4                      // lines of the screen that are no rows
+	livePause  = 300 * time.Millisecond // between two requests for a list that changes all the time
+	liveClock  = time.Second            // between two redraws of a list whose ages change
+	besideRows = 4                      // lines of the screen that are no rows
 )
 
-// A List is a list that a terminal shows and keeps up to date. Events only say that the
+// A liveList is a list that a terminal shows and keeps up to date. Events only say that the
 // list has changed: the list is requested again, at most a few times a second and at most as
 // many rows as the terminal has, however many events there are.
-type List struct {
-	Kind     task.Kind
-	AllUsers bool
-	Load     func(ctx context.Context, rows int) error // requests at most this number of rows
-	Print    func(b *strings.Builder, s show.Style)    // prints the loaded rows
+type liveList struct {
+	kind     task.Kind
+	allUsers bool
+	load     func(ctx context.Context, rows int) error // requests at most this number of rows
+	print    func(b *strings.Builder, s show.Style)    // prints the loaded rows
 }
 
-// Run shows the list until ctx ends, or until the process gets SIGTERM.
-func (l List) Run(ctx context.Context, c *client.Client, p *console.Console) error {
+// run shows the list until ctx ends, or until the process gets SIGTERM.
+func (l liveList) run(ctx context.Context, c *client.Client, p *console.Console) error {
 	ctx, quit := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer quit()
 	listening, end := context.WithCancel(ctx)
 	defer end()
-	stream, err := c.Subscribe(listening, client.EventSource{AllUsers: l.AllUsers})
+	stream, err := c.Subscribe(listening, client.EventSource{AllUsers: l.allUsers})
 	if err != nil {
 		return err
 	}
-	s := redraw.New(p.Out)
+	s := console.NewScreen(p.Out)
 	defer s.Close()
 	changed, failed := make(chan struct{}, 1), make(chan error, 1)
 	changed <- struct{}{}
@@ -66,13 +64,13 @@ func (l List) Run(ctx context.Context, c *client.Client, p *console.Console) err
 }
 
 // listen says on changed that an event of the list has come, until the stream ends.
-func (l List) listen(stream *client.EventStream, changed chan<- struct{}) error {
+func (l liveList) listen(stream *client.EventStream, changed chan<- struct{}) error {
 	for {
 		event, err := stream.Next()
 		if err != nil {
 			return err
 		}
-		if event.Kind != l.Kind {
+		if event.Kind != l.kind {
 			continue
 		}
 		select {
@@ -82,8 +80,8 @@ func (l List) listen(stream *client.EventStream, changed chan<- struct{}) error 
 	}
 }
 
-func (l List) redraw(ctx context.Context, p *console.Console, s *redraw.Screen, changed <-chan struct{}, failed <-chan error) error {
-	second := time.NewTicker(clock)
+func (l liveList) redraw(ctx context.Context, p *console.Console, s *console.Screen, changed <-chan struct{}, failed <-chan error) error {
+	second := time.NewTicker(liveClock)
 	defer second.Stop()
 	next := changed // nil during the pause after a request
 	var pause <-chan time.Time
@@ -109,15 +107,15 @@ func (l List) redraw(ctx context.Context, p *console.Console, s *redraw.Screen, 
 			}
 		}
 		if stale {
-			if err := l.Load(ctx, max(rows-BesideRows, 1)); err != nil {
+			if err := l.load(ctx, max(rows-besideRows, 1)); err != nil {
 				return err
 			}
-			next, pause = nil, time.After(Pause)
+			next, pause = nil, time.After(livePause)
 		}
 		var b strings.Builder
 		style := p.Style
 		style.Width = columns
-		l.Print(&b, style)
+		l.print(&b, style)
 		if err := errors.Join(s.Draw(b.String()), p.Out.Err()); err != nil {
 			return err
 		}

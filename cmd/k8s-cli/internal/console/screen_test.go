@@ -1,4 +1,4 @@
-package redraw
+package console
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 
 func TestDrawReplacesTheTextInPlace(t *testing.T) {
 	var b strings.Builder
-	s := New(&b)
+	s := NewScreen(&b)
 	for _, tt := range []struct{ text, want string }{
 		{"a\nb\n", "\x1b[?25la\x1b[K\r\nb\x1b[K\r\n\x1b[J"},
 		{"a\nb\n", ""},
@@ -34,7 +34,7 @@ func TestDrawReplacesTheTextInPlace(t *testing.T) {
 
 func TestCloseOfAnUnusedScreenWritesNothing(t *testing.T) {
 	var b strings.Builder
-	s := New(&b)
+	s := NewScreen(&b)
 	_ = s.Clear()
 	s.Close()
 	if b.Len() > 0 {
@@ -47,7 +47,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func TestDrawReportsAFailedWrite(t *testing.T) {
-	if err := New(full{}).Draw("a\n"); err == nil {
+	if err := NewScreen(full{}).Draw("a\n"); err == nil {
 		t.Error("no error")
 	}
 }
