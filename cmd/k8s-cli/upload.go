@@ -8,7 +8,6 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/pkg/client"
-	"k8s-cli/pkg/client/localpath"
 	"k8s-cli/pkg/task"
 )
 
@@ -22,7 +21,7 @@ type uploader struct {
 func newUploader(screen *console.Console, c *client.Client) *uploader {
 	p := client.NewPacker(c)
 	p.Begin = func(s client.Step, source string) client.Progress {
-		line := console.NewMeter(screen, string(s)+" "+localpath.Shown(source))
+		line := console.NewMeter(screen, string(s)+" "+client.ShownPath(source))
 		if s == client.CheckingOut {
 			line.Hurry()
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/complete"
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/cmd/k8s-cli/internal/show"
-	"k8s-cli/pkg/client/localpath"
+	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -113,7 +113,7 @@ func check(stdin io.Reader, file string, o taskfile.Overrides) []show.Report {
 func reportOf(name string, data []byte, o taskfile.Overrides) show.Report {
 	findings := taskfile.Check(data, o)
 	if t, _, err := taskfile.ParseWith(data, o); err == nil {
-		if missing := localpath.Missing(t); len(missing) > 0 {
+		if missing := client.MissingPaths(t); len(missing) > 0 {
 			findings = without(findings, missing, taskfile.Lines(data))
 		}
 	}

@@ -261,9 +261,9 @@ func (c *Client) who(ctx context.Context) (user, proof string, err error) {
 	return "", "Bearer " + token, nil
 }
 
-// path returns /kind/id or /kind/id/verb. path rejects an id that does not fit into one
+// objectPath returns /kind/id or /kind/id/verb. objectPath rejects an id that does not fit into one
 // path segment: "/tasks//stop" would be a different route.
-func path(kind task.Kind, id string, verb ...string) (string, error) {
+func objectPath(kind task.Kind, id string, verb ...string) (string, error) {
 	if strings.Trim(id, ".") == "" || strings.ContainsAny(id, `/\`) {
 		return "", task.Error(task.ErrNotFound, strconv.Quote(id)+" is not the id of a "+string(kind))
 	}

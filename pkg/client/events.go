@@ -50,7 +50,7 @@ func (s EventSource) path() (string, error) {
 	if s.Key == (task.Key{}) {
 		return "/events", nil
 	}
-	return path(s.Key.Kind, s.Key.ID, "events")
+	return objectPath(s.Key.Kind, s.Key.ID, "events")
 }
 
 // Events returns the events so far, oldest first. The error is of kind task.ErrGone if the

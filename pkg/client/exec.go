@@ -60,7 +60,7 @@ func (c *Client) Forward(ctx context.Context, id string, node int, port uint16, 
 // CheckForward returns the error with which the server would reject each connection to a port of a
 // task: the server has no such task, or allows no sessions.
 func (c *Client) CheckForward(ctx context.Context, id string, node int, port uint16) error {
-	path, err := path(task.KindTask, id, "port-forward")
+	path, err := objectPath(task.KindTask, id, "port-forward")
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *Client) CheckForward(ctx context.Context, id string, node int, port uin
 
 // openExec opens an exec session and copies its streams until its end.
 func (c *Client) openExec(ctx context.Context, id, verb string, q url.Values, o ExecOptions) (exec.End, error) {
-	path, err := path(task.KindTask, id, verb)
+	path, err := objectPath(task.KindTask, id, verb)
 	if err != nil {
 		return exec.End{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s-cli/pkg/client/localpath"
 	"k8s-cli/pkg/client/pack"
 	"k8s-cli/pkg/task"
 )
@@ -112,7 +111,7 @@ func (p *Packer) Pack(ctx context.Context, t task.Spec) (task.Spec, error) {
 		source, field := t.FileMounts[target], "file_mounts."+target
 		a, err := p.path(ctx, field, source)
 		if err == nil {
-			err = add(field, localpath.TargetOf(target, source), a)
+			err = add(field, targetOf(target, source), a)
 		}
 		if err != nil {
 			return t, err
@@ -144,7 +143,7 @@ func (p *Packer) Upload(ctx context.Context, t task.Spec) error {
 		})
 		line.Clear()
 		if err != nil {
-			return fmt.Errorf("upload %s: %w", localpath.Shown(what), err)
+			return fmt.Errorf("upload %s: %w", ShownPath(what), err)
 		}
 		p.sent[a.Sum] = true
 	}
@@ -174,7 +173,7 @@ func (p *Packer) workdir(ctx context.Context, t task.Spec) (*pack.Archive, error
 	case t.Uploads[task.WorkdirTarget] != "":
 		return nil, nil
 	}
-	if here, err := localpath.IsHere(t.Workdir); err != nil || !here {
+	if here, err := isLocalDir(t.Workdir); err != nil || !here {
 		return nil, err
 	}
 	return p.path(ctx, "workdir", t.Workdir)
@@ -206,7 +205,7 @@ func (p *Packer) repository(ctx context.Context, g task.Git) (*pack.Archive, err
 
 // path packs a local file or directory.
 func (p *Packer) path(ctx context.Context, field, source string) (*pack.Archive, error) {
-	real, err := filepath.Abs(localpath.Expand(source))
+	real, err := filepath.Abs(expandHome(source))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}

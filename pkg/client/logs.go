@@ -65,7 +65,7 @@ const steady = 5 * time.Second // a connection that lasted longer resets the cou
 // ErrBrokenLog. A path that swallows data counts as broken after 45 seconds if the server
 // writes a sign of life every 15 seconds.
 func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
-	path, err := path(task.KindTask, id, "logs")
+	path, err := objectPath(task.KindTask, id, "logs")
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 // node and the attempt. The part has at most logpos.MaxLines lines; request the lines from
 // Last+1 on for the next part.
 func (c *Client) LogLines(ctx context.Context, id string, lines logpos.Range, o LogOptions) (logpos.Part, error) {
-	path, err := path(task.KindTask, id, "logs")
+	path, err := objectPath(task.KindTask, id, "logs")
 	if err != nil {
 		return logpos.Part{}, err
 	}

@@ -29,7 +29,7 @@ type Outputs struct {
 // server has no such outputs. Outputs sends the request again if the connection breaks, or if the
 // server asks for a pause. Reading the body has no timeout.
 func (c *Client) Outputs(ctx context.Context, id string, node int) (Outputs, error) {
-	path, err := path(task.KindTask, id, "outputs", strconv.Itoa(node))
+	path, err := objectPath(task.KindTask, id, "outputs", strconv.Itoa(node))
 	if err != nil {
 		return Outputs{}, err
 	}

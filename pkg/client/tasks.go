@@ -28,7 +28,7 @@ func (c *Client) Preview(ctx context.Context, t task.Spec) (task.Preview, error)
 // Task returns the status of one task.
 func (c *Client) Task(ctx context.Context, id string) (task.Status, error) {
 	var answer task.Status
-	path, err := path(task.KindTask, id)
+	path, err := objectPath(task.KindTask, id)
 	if err != nil {
 		return answer, err
 	}
@@ -42,7 +42,7 @@ func (c *Client) Task(ctx context.Context, id string) (task.Status, error) {
 // each secret.
 func (c *Client) Spec(ctx context.Context, id string) (task.Spec, error) {
 	var answer task.Spec
-	path, err := path(task.KindTask, id, "spec")
+	path, err := objectPath(task.KindTask, id, "spec")
 	if err != nil {
 		return answer, err
 	}
@@ -61,7 +61,7 @@ func (c *Client) Tasks(ctx context.Context, allUsers bool) ([]task.Status, error
 // first response.
 func (c *Client) Stop(ctx context.Context, id string) (task.StopResponse, error) {
 	var answer task.StopResponse
-	path, err := path(task.KindTask, id, "stop")
+	path, err := objectPath(task.KindTask, id, "stop")
 	if err != nil {
 		return answer, err
 	}

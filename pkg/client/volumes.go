@@ -19,7 +19,7 @@ func (c *Client) CreateVolume(ctx context.Context, v task.Volume) (task.Created,
 // Volume returns the status of one volume.
 func (c *Client) Volume(ctx context.Context, id string) (task.VolumeStatus, error) {
 	var answer task.VolumeStatus
-	path, err := path(task.KindVolume, id)
+	path, err := objectPath(task.KindVolume, id)
 	if err != nil {
 		return answer, err
 	}
@@ -50,7 +50,7 @@ func (c *Client) ForceDeleteVolume(ctx context.Context, id string) (task.Deleted
 
 func (c *Client) deleteVolume(ctx context.Context, id string, query url.Values) (task.Deleted, error) {
 	var answer task.Deleted
-	path, err := path(task.KindVolume, id)
+	path, err := objectPath(task.KindVolume, id)
 	if err != nil {
 		return answer, err
 	}

@@ -15,9 +15,8 @@ var leaves = map[string][]string{
 	"pkg/api/slots":      {"pkg/task", "pkg/task/problem"},
 	"pkg/api/submission": {"pkg/api/slots", "pkg/task", "pkg/task/problem"},
 
-	"pkg/client/account":   {"pkg/task"},
-	"pkg/client/localpath": {"pkg/task"},
-	"pkg/client/pack":      {"pkg/task"},
+	"pkg/client/account": {"pkg/task"},
+	"pkg/client/pack":    {"pkg/task"},
 
 	"cmd/k8s-cli/internal/complete": {"cmd/k8s-cli/internal/ref", "cmd/k8s-cli/internal/show", "pkg/client", "pkg/task/query"},
 	"cmd/k8s-cli/internal/dotenv":   {},

@@ -1,5 +1,4 @@
-// Package localpath resolves the paths of a task file on the user's machine.
-package localpath
+package client
 
 import (
 	"errors"
@@ -13,10 +12,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// IsHere reports whether workdir is a directory on this machine; otherwise it is a path
-// in the image. IsHere returns an error if workdir can be neither.
-func IsHere(workdir string) (bool, error) {
-	dir := Expand(workdir)
+// isLocalDir reports whether workdir is a directory on this machine; otherwise it is a path
+// in the image. isLocalDir returns an error if workdir can be neither.
+func isLocalDir(workdir string) (bool, error) {
+	dir := expandHome(workdir)
 	if workdir == "" || dir == "/" {
 		return false, nil
 	}
@@ -32,23 +31,23 @@ func IsHere(workdir string) (bool, error) {
 	return true, nil
 }
 
-// Missing returns the paths of a task that do not exist on this machine. The keys are
+// MissingPaths returns the paths of a task that do not exist on this machine. The keys are
 // field names, the values are sentences.
-func Missing(t task.Spec) map[string]string {
+func MissingPaths(t task.Spec) map[string]string {
 	all := map[string]string{}
-	if _, err := IsHere(t.Workdir); err != nil {
+	if _, err := isLocalDir(t.Workdir); err != nil {
 		all["workdir"] = strings.TrimPrefix(err.Error(), "workdir: ")
 	}
 	for target, source := range t.FileMounts {
-		if _, err := os.Stat(Expand(source)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(expandHome(source)); errors.Is(err, fs.ErrNotExist) {
 			all["file_mounts."+target] = source + " does not exist on this machine"
 		}
 	}
 	return all
 }
 
-// Expand replaces a leading ~ by the home directory of the user.
-func Expand(path string) string {
+// expandHome replaces a leading ~ by the home directory of the user.
+func expandHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if home, err := os.UserHomeDir(); ok && err == nil && (rest == "" || rest[0] == '/') {
 		return home + rest
@@ -56,23 +55,23 @@ func Expand(path string) string {
 	return path
 }
 
-// TargetOf returns the path in a container to which source is copied. A relative target
+// targetOf returns the path in a container to which source is copied. A relative target
 // is below the working directory, as in SkyPilot. A file is copied into a target that
 // ends with a slash, as rsync does.
-func TargetOf(target, source string) string {
+func targetOf(target, source string) string {
 	into := strings.HasSuffix(target, "/")
 	if !task.InImage(target) {
 		target = task.WorkdirTarget + "/" + target
 	}
-	if info, err := os.Stat(Expand(source)); into && err == nil && info.Mode().IsRegular() {
+	if info, err := os.Stat(expandHome(source)); into && err == nil && info.Mode().IsRegular() {
 		target = path.Join(target, filepath.Base(source))
 	}
 	return path.Clean(target)
 }
 
-// Shown returns a path as a message shows it: relative if the path is below the current
+// ShownPath returns a path as a message shows it: relative if the path is below the current
 // directory.
-func Shown(what string) string {
+func ShownPath(what string) string {
 	if here, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(here, what); err == nil && filepath.IsAbs(what) && filepath.IsLocal(rel) {
 			return rel
