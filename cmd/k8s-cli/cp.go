@@ -91,12 +91,12 @@ type copying struct {
 	node   int
 }
 
-func (k *copying) skipped(file string) {
-	k.env.Warn("%s was left out: it is a link or a special file", file)
+func (c *copying) skipped(file string) {
+	c.env.Warn("%s was left out: it is a link or a special file", file)
 }
 
 // download copies a file or directory of the task.
-func (k *copying) download(ctx context.Context, source, target string) error {
+func (c *copying) download(ctx context.Context, source, target string) error {
 	dir, name := path.Dir(source), path.Base(source)
 	switch name {
 	case "/", ".", "..", "~": // a directory without a name of its own
@@ -108,14 +108,14 @@ func (k *copying) download(ctx context.Context, source, target string) error {
 	out, in := io.Pipe()
 	unpacked := make(chan error, 1)
 	go func() {
-		err := transfer.Unpack(out, name, target, k.skipped)
+		err := transfer.Unpack(out, name, target, c.skipped)
 		_ = out.CloseWithError(errors.Join(err, io.ErrClosedPipe))
 		unpacked <- err
 	}()
-	err := k.exec(ctx, client.ExecOptions{Command: inShell(`exec tar -cf - -C "$1" -- "$2"`, dir, name), Stdout: in})
+	err := c.exec(ctx, client.ExecOptions{Command: inShell(`exec tar -cf - -C "$1" -- "$2"`, dir, name), Stdout: in})
 	_ = in.Close()
 	if err != nil {
-		err = k.missing(ctx, source, err)
+		err = c.missing(ctx, source, err)
 	}
 	if wrong := <-unpacked; err == nil || wrong != nil && errors.Is(err, wrong) {
 		err = wrong
@@ -124,7 +124,7 @@ func (k *copying) download(ctx context.Context, source, target string) error {
 }
 
 // upload copies a file or directory of this machine.
-func (k *copying) upload(ctx context.Context, source, target string) error {
+func (c *copying) upload(ctx context.Context, source, target string) error {
 	full, err := filepath.Abs(source)
 	if err == nil {
 		_, err = os.Stat(full)
@@ -133,29 +133,29 @@ func (k *copying) upload(ctx context.Context, source, target string) error {
 		return err
 	}
 	dir, name := path.Dir(target), path.Base(target)
-	isDir, err := k.is(ctx, "-d", target)
+	isDir, err := c.is(ctx, "-d", target)
 	switch {
 	case err != nil:
 		return err
 	case isDir:
 		dir, name = target, filepath.Base(full)
 	case strings.HasSuffix(target, "/"):
-		return fmt.Errorf("%s is not a directory in node %d of task %s", target, k.node, k.id)
+		return fmt.Errorf("%s is not a directory in node %d of task %s", target, c.node, c.id)
 	}
 	out, in := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := transfer.Pack(in, full, name, k.skipped)
+		err := transfer.Pack(in, full, name, c.skipped)
 		_ = in.CloseWithError(err)
 		packed <- err
 	}()
-	err = k.exec(ctx, client.ExecOptions{Command: inShell(`exec tar -xof - -C "$1"`, dir), Stdin: out, Stdout: io.Discard})
+	err = c.exec(ctx, client.ExecOptions{Command: inShell(`exec tar -xof - -C "$1"`, dir), Stdin: out, Stdout: io.Discard})
 	_ = out.CloseWithError(io.ErrClosedPipe)
 	if wrong := <-packed; wrong != nil && !errors.Is(wrong, io.ErrClosedPipe) {
 		return wrong
 	}
 	if err != nil {
-		err = k.missing(ctx, dir, err)
+		err = c.missing(ctx, dir, err)
 	}
 	return err
 }
@@ -169,28 +169,28 @@ func inShell(script, path string, more ...string) []string {
 }
 
 // is reports whether a file of the task has a kind, a test of the shell.
-func (k *copying) is(ctx context.Context, kind, path string) (bool, error) {
-	code, err := k.client.Exec(ctx, k.id, client.ExecOptions{Node: k.node, Command: inShell("[ "+kind+` "$1" ]`, path), Stdout: io.Discard, Stderr: io.Discard})
+func (c *copying) is(ctx context.Context, kind, path string) (bool, error) {
+	code, err := c.client.Exec(ctx, c.id, client.ExecOptions{Node: c.node, Command: inShell("[ "+kind+` "$1" ]`, path), Stdout: io.Discard, Stderr: io.Discard})
 	return code == 0, err
 }
 
 // missing returns the error about a file that the task does not have, or err if the task has the file.
-func (k *copying) missing(ctx context.Context, path string, err error) error {
-	exists, wrong := k.is(ctx, "-e", path)
-	isLink, _ := k.is(ctx, "-L", path)
+func (c *copying) missing(ctx context.Context, path string, err error) error {
+	exists, wrong := c.is(ctx, "-e", path)
+	isLink, _ := c.is(ctx, "-L", path)
 	if wrong != nil || exists || isLink {
 		return err
 	}
-	return fmt.Errorf("%s does not exist in node %d of task %s", path, k.node, k.id)
+	return fmt.Errorf("%s does not exist in node %d of task %s", path, c.node, c.id)
 }
 
 // exec runs tar in the task. The error contains what the command says about its failure.
-func (k *copying) exec(ctx context.Context, o client.ExecOptions) error {
+func (c *copying) exec(ctx context.Context, o client.ExecOptions) error {
 	var said errOutput
-	o.Node, o.Stderr = k.node, &said
-	code, err := k.client.Exec(ctx, k.id, o)
+	o.Node, o.Stderr = c.node, &said
+	code, err := c.client.Exec(ctx, c.id, o)
 	if err == nil && code != 0 {
-		err = fmt.Errorf("tar in task %s failed with exit code %d: %s", k.id, code, strings.TrimSpace(string(said.text)))
+		err = fmt.Errorf("tar in task %s failed with exit code %d: %s", c.id, code, strings.TrimSpace(string(said.text)))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // checkNumbers checks --lines, which prints the present log and exits.
-func (o *logging) checkNumbers(cmd *cobra.Command) error {
+func (l *logging) checkNumbers(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("lines") {
 		return nil
 	}
@@ -22,13 +22,13 @@ func (o *logging) checkNumbers(cmd *cobra.Command) error {
 		}
 	}
 	var err error
-	if o.numbered, err = logpos.ParseRange(o.numbers); err != nil {
+	if l.numbered, err = logpos.ParseRange(l.numbers); err != nil {
 		return exit.Usagef("--%v", err)
 	}
-	if o.numbered.Tail > logpos.MaxLines {
+	if l.numbered.Tail > logpos.MaxLines {
 		return exit.Usagef("--lines: at most the last %d lines; give the number of the first line instead", logpos.MaxLines)
 	}
-	o.NoFollow = true
+	l.NoFollow = true
 	return nil
 }
 

@@ -112,54 +112,54 @@ func newLogsCommand(e *env, s *server) *cobra.Command {
 
 // ofGroup returns the ids of the tasks of the group. The tasks of a job group run at the same time,
 // so their logs are printed at the same time.
-func (o *logging) ofGroup(ctx context.Context, c *client.Client) ([]string, error) {
-	ids, err := tasksOfGroup(ctx, c, o.group)
-	if err != nil || o.parallel || len(ids) == 0 {
+func (l *logging) ofGroup(ctx context.Context, c *client.Client) ([]string, error) {
+	ids, err := tasksOfGroup(ctx, c, l.group)
+	if err != nil || l.parallel || len(ids) == 0 {
 		return ids, err
 	}
 	first, err := c.Task(ctx, ids[0])
-	o.parallel = err == nil && first.Metadata.JobGroup != ""
+	l.parallel = err == nil && first.Metadata.JobGroup != ""
 	return ids, err
 }
 
-func (o *logging) flags(cmd *cobra.Command) {
+func (l *logging) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&o.NoFollow, "no-follow", false, "print the current log and exit")
-	flags.BoolVarP(&o.follow, "follow", "f", true, "follow the log; --follow=false is --no-follow")
-	flags.IntVar(&o.tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
-	flags.Var(sinceFlag{&o.Since}, "since", "print only lines written since an `age` such as 10m or 2d, or a time")
-	flags.IntVar(&o.node, "node", 0, "print only the node with this `rank`; ranks start at 0")
-	flags.IntVar(&o.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
-	flags.StringVar(&o.numbers, "lines", "", "print only the lines with these `numbers`, for example 101-200")
-	flags.BoolVar(&o.Timestamps, "timestamps", false, "print a timestamp before each line")
-	flags.StringArrayVarP(&o.names, "name", "n", nil, "print the log of the task with this `name`; repeatable")
-	flags.StringArrayVar(&o.grep, "grep", nil, "print only lines that match this `regexp`; repeatable")
-	flags.StringArrayVar(&o.exclude, "exclude", nil, "do not print lines that match this `regexp`; repeatable")
-	flags.BoolVar(&o.parallel, "parallel", false, "print the logs of several tasks at the same time, with the id before each line")
-	flags.StringVar(&o.dir, "download", "", "write the present logs to files in this `directory`, one for each node")
+	flags.BoolVar(&l.NoFollow, "no-follow", false, "print the current log and exit")
+	flags.BoolVarP(&l.follow, "follow", "f", true, "follow the log; --follow=false is --no-follow")
+	flags.IntVar(&l.tail, "tail", 0, "print only the last `N` lines of each node, and new lines")
+	flags.Var(sinceFlag{&l.Since}, "since", "print only lines written since an `age` such as 10m or 2d, or a time")
+	flags.IntVar(&l.node, "node", 0, "print only the node with this `rank`; ranks start at 0")
+	flags.IntVar(&l.Attempt, "attempt", 0, "print only the attempt with this `number`; attempts start at 1")
+	flags.StringVar(&l.numbers, "lines", "", "print only the lines with these `numbers`, for example 101-200")
+	flags.BoolVar(&l.Timestamps, "timestamps", false, "print a timestamp before each line")
+	flags.StringArrayVarP(&l.names, "name", "n", nil, "print the log of the task with this `name`; repeatable")
+	flags.StringArrayVar(&l.grep, "grep", nil, "print only lines that match this `regexp`; repeatable")
+	flags.StringArrayVar(&l.exclude, "exclude", nil, "do not print lines that match this `regexp`; repeatable")
+	flags.BoolVar(&l.parallel, "parallel", false, "print the logs of several tasks at the same time, with the id before each line")
+	flags.StringVar(&l.dir, "download", "", "write the present logs to files in this `directory`, one for each node")
 	_ = cmd.MarkFlagDirname("download")
 }
 
 // check checks the flags and completes the options.
-func (o *logging) check(cmd *cobra.Command) error {
+func (l *logging) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("tail") {
-		o.Tail = &o.tail
+		l.Tail = &l.tail
 	}
 	if cmd.Flags().Changed("node") {
-		o.Node = &o.node
+		l.Node = &l.node
 	}
-	o.NoFollow = o.NoFollow || !o.follow
-	if o.tail < 0 || o.node < 0 || o.Attempt < 0 {
+	l.NoFollow = l.NoFollow || !l.follow
+	if l.tail < 0 || l.node < 0 || l.Attempt < 0 {
 		return exit.Usagef("--tail, --node and --attempt must not be negative")
 	}
-	if err := o.checkNumbers(cmd); err != nil {
+	if err := l.checkNumbers(cmd); err != nil {
 		return err
 	}
 	var err error
-	if o.lines.Grep, err = expressions("--grep", o.grep); err != nil {
+	if l.lines.Grep, err = expressions("--grep", l.grep); err != nil {
 		return err
 	}
-	o.lines.Exclude, err = expressions("--exclude", o.exclude)
+	l.lines.Exclude, err = expressions("--exclude", l.exclude)
 	return err
 }
 
@@ -174,20 +174,20 @@ func expressions(flag string, texts []string) (all []*regexp.Regexp, err error) 
 	return all, nil
 }
 
-func (o logging) print(ctx context.Context, e *env, c *client.Client, ids []string) error {
+func (l logging) print(ctx context.Context, e *env, c *client.Client, ids []string) error {
 	switch {
-	case o.dir != "":
-		return download(ctx, e, c, ids, o)
-	case o.parallel && len(ids) > 1:
-		return followTogether(ctx, e, c, ids, o)
+	case l.dir != "":
+		return download(ctx, e, c, ids, l)
+	case l.parallel && len(ids) > 1:
+		return followTogether(ctx, e, c, ids, l)
 	}
-	return follow(ctx, e, c, ids, o)
+	return follow(ctx, e, c, ids, l)
 }
 
 // writer returns a writer to Out that selects and marks the lines. The lines of a task begin
 // with prefix.
-func (o logging) writer(screen *console.Console, out io.Writer, prefix string) *logline.Writer {
-	lines := o.lines
+func (l logging) writer(screen *console.Console, out io.Writer, prefix string) *logline.Writer {
+	lines := l.lines
 	lines.Prefix = prefix
 	if screen.Style.Color {
 		lines.Paint = screen.Style.Rank

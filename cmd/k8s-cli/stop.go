@@ -76,17 +76,17 @@ func newStopCommand(e *env, s *server) *cobra.Command {
 	return cmd
 }
 
-func (o stopping) check(ids []string, inGroup bool) error {
+func (s stopping) check(ids []string, inGroup bool) error {
 	switch {
-	case inGroup && (o.all || o.allUsers || len(ids) > 0):
+	case inGroup && (s.all || s.allUsers || len(ids) > 0):
 		return exit.Usagef("--group cannot be combined with --all, --all-users or the id of a task")
 	case inGroup:
 		return nil
-	case o.allUsers && !o.all:
+	case s.allUsers && !s.all:
 		return exit.Usagef("--all-users requires --all flag")
-	case !o.all && len(ids) == 0:
+	case !s.all && len(ids) == 0:
 		return exit.Usagef("Either provide a task ID or use --all flag")
-	case o.all && len(ids) > 0:
+	case s.all && len(ids) > 0:
 		return exit.Usagef("Cannot specify task ID with --all flag")
 	}
 	return nil

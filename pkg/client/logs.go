@@ -148,10 +148,10 @@ type logBody struct {
 	id string
 }
 
-func (b logBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
+func (l logBody) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = broken(b.id, err)
+		err = broken(l.id, err)
 	}
 	return n, err
 }

@@ -50,22 +50,22 @@ type outputsBody struct {
 	breaks  int             // connections in a row that broke before the first byte
 }
 
-func (b *outputsBody) Read(p []byte) (int, error) {
+func (o *outputsBody) Read(p []byte) (int, error) {
 	for {
-		if b.body == nil {
-			if err := b.resume(); err != nil {
+		if o.body == nil {
+			if err := o.resume(); err != nil {
 				return 0, err
 			}
 		}
-		n, err := b.body.Read(p)
-		if b.request.from += int64(n); n > 0 {
-			b.breaks = 0
+		n, err := o.body.Read(p)
+		if o.request.from += int64(n); n > 0 {
+			o.breaks = 0
 		}
-		if err == nil || errors.Is(err, io.EOF) || b.ctx.Err() != nil || b.request.etag == "" || b.breaks == maxBreaks {
+		if err == nil || errors.Is(err, io.EOF) || o.ctx.Err() != nil || o.request.etag == "" || o.breaks == maxBreaks {
 			return n, err
 		}
-		b.breaks++
-		_ = b.Close()
+		o.breaks++
+		_ = o.Close()
 		if n > 0 {
 			return n, nil
 		}
@@ -73,72 +73,72 @@ func (b *outputsBody) Read(p []byte) (int, error) {
 }
 
 // Close closes the connection.
-func (b *outputsBody) Close() error {
-	if b.body == nil {
+func (o *outputsBody) Close() error {
+	if o.body == nil {
 		return nil
 	}
-	err := b.body.Close()
-	b.body = nil
+	err := o.body.Close()
+	o.body = nil
 	return err
 }
 
 // resume requests the rest of the archive after a pause.
-func (b *outputsBody) resume() error {
+func (o *outputsBody) resume() error {
 	select {
-	case <-time.After(b.client.jittered(firstPause << b.breaks)):
-		return b.connect()
-	case <-b.ctx.Done():
-		return context.Cause(b.ctx)
+	case <-time.After(o.client.jittered(firstPause << o.breaks)):
+		return o.connect()
+	case <-o.ctx.Done():
+		return context.Cause(o.ctx)
 	}
 }
 
 // connect sends the request until the client's timeout.
-func (b *outputsBody) connect() error {
+func (o *outputsBody) connect() error {
 	began := time.Now()
 	for attempt := 0; ; attempt++ {
-		err := b.once()
-		wait, again := b.client.repeats(b.request, err, attempt)
-		if wait = b.client.jittered(wait); !again || time.Since(began)+wait > b.client.timeout {
+		err := o.once()
+		wait, again := o.client.repeats(o.request, err, attempt)
+		if wait = o.client.jittered(wait); !again || time.Since(began)+wait > o.client.timeout {
 			return err
 		}
 		select {
 		case <-time.After(wait):
-		case <-b.ctx.Done():
+		case <-o.ctx.Done():
 			return err
 		}
 	}
 }
 
-func (b *outputsBody) once() error {
-	response, err := b.client.send(b.ctx, b.request)
+func (o *outputsBody) once() error {
+	response, err := o.client.send(o.ctx, o.request)
 	if err != nil {
 		return err
 	}
-	if err := b.begin(response); err != nil {
+	if err := o.begin(response); err != nil {
 		_ = response.Body.Close()
 		return err
 	}
-	b.body = response.Body
+	o.body = response.Body
 	return nil
 }
 
 // begin moves to the first byte of the response that the caller has not read.
-func (b *outputsBody) begin(response *http.Response) error {
-	etag, from := response.Header.Get("ETag"), b.request.from
+func (o *outputsBody) begin(response *http.Response) error {
+	etag, from := response.Header.Get("ETag"), o.request.from
 	switch {
 	case from == 0:
-		b.request.etag, b.size = etag, response.ContentLength
+		o.request.etag, o.size = etag, response.ContentLength
 		return nil
 	case response.StatusCode == http.StatusPartialContent:
 		if got := response.Header.Get("Content-Range"); !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", from)) {
-			return fmt.Errorf("%w: the API server at %s was asked for the bytes from %d on and sent %q", ErrWrongAnswer, b.client.url, from, got)
+			return fmt.Errorf("%w: the API server at %s was asked for the bytes from %d on and sent %q", ErrWrongAnswer, o.client.url, from, got)
 		}
 		return nil
-	case etag != b.request.etag:
+	case etag != o.request.etag:
 		return ErrOutputsChanged
 	}
 	if _, err := io.CopyN(io.Discard, response.Body, from); err != nil { // the server cannot send a part
-		return b.client.unreachable(b.ctx, err)
+		return o.client.unreachable(o.ctx, err)
 	}
 	return nil
 }

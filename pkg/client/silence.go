@@ -35,25 +35,25 @@ type streamBody struct {
 }
 
 // watch cancels the request after the longest silence, unless the caller calls stop before.
-func (b *streamBody) watch() (stop func() bool) {
-	if b.limit == 0 {
+func (s *streamBody) watch() (stop func() bool) {
+	if s.limit == 0 {
 		return func() bool { return true }
 	}
-	return time.AfterFunc(b.limit, func() { b.cancel(fmt.Errorf("nothing came for %s", b.limit)) }).Stop
+	return time.AfterFunc(s.limit, func() { s.cancel(fmt.Errorf("nothing came for %s", s.limit)) }).Stop
 }
 
-func (b *streamBody) Read(p []byte) (int, error) {
-	stop := b.watch()
-	n, err := b.body.Read(p)
+func (s *streamBody) Read(p []byte) (int, error) {
+	stop := s.watch()
+	n, err := s.body.Read(p)
 	stop()
-	if cause := context.Cause(b.ctx); cause != nil && err != nil && !errors.Is(err, io.EOF) {
+	if cause := context.Cause(s.ctx); cause != nil && err != nil && !errors.Is(err, io.EOF) {
 		err = cause
 	}
 	return n, err
 }
 
 // Close cancels the request.
-func (b *streamBody) Close() error {
-	b.cancel(nil)
-	return b.body.Close()
+func (s *streamBody) Close() error {
+	s.cancel(nil)
+	return s.body.Close()
 }

@@ -152,27 +152,27 @@ type EventID struct {
 }
 
 // String returns "<entry>.<number>".
-func (p EventID) String() string {
-	return strconv.FormatUint(p.Seq, 10) + "." + strconv.Itoa(p.N)
+func (e EventID) String() string {
+	return strconv.FormatUint(e.Seq, 10) + "." + strconv.Itoa(e.N)
 }
 
 // Compare returns -1, 0 or 1 if p is before, equal to or after q.
-func (p EventID) Compare(q EventID) int {
-	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.N, q.N))
+func (e EventID) Compare(q EventID) int {
+	return cmp.Or(cmp.Compare(e.Seq, q.Seq), cmp.Compare(e.N, q.N))
 }
 
 // MarshalText returns the form of String.
-func (p EventID) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (e EventID) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText parses the form of String.
-func (p *EventID) UnmarshalText(text []byte) error {
+func (e *EventID) UnmarshalText(text []byte) error {
 	seq, number, _ := strings.Cut(string(text), ".")
 	s, err := strconv.ParseUint(seq, 10, 64)
 	n, wrong := strconv.ParseUint(number, 10, 31)
 	if err != nil || wrong != nil {
 		return fmt.Errorf("%s is not an event id, for example 12.1", Quote(string(text)))
 	}
-	*p = EventID{s, int(n)} //nolint:gosec // 31 bits
+	*e = EventID{s, int(n)} //nolint:gosec // 31 bits
 	return nil
 }
 

@@ -104,23 +104,23 @@ const AnnotationPoint = "k8s-cli/point"
 
 // CheckAnnotations returns an error if the annotations of the task are too many or too large, or if a key
 // is not a valid key of an annotation. The values may be any text.
-func (t Spec) CheckAnnotations() error {
-	if len(t.Annotations) > MaxLabels {
-		return fmt.Errorf("%d annotations exceed the limit of %d", len(t.Annotations), MaxLabels)
+func (s Spec) CheckAnnotations() error {
+	if len(s.Annotations) > MaxLabels {
+		return fmt.Errorf("%d annotations exceed the limit of %d", len(s.Annotations), MaxLabels)
 	}
-	for _, key := range ordered(t.Annotations) {
+	for _, key := range ordered(s.Annotations) {
 		if err := CheckLabelKey(key); err != nil {
 			return err
 		}
 	}
-	if raw, _ := Marshal(t.Annotations); len(raw) > maxOwnAnnotations { // a map of texts always encodes
+	if raw, _ := Marshal(s.Annotations); len(raw) > maxOwnAnnotations { // a map of texts always encodes
 		return fmt.Errorf("the annotations have %d bytes as JSON, more than the limit of %d; write larger data to a file or to the log", len(raw), maxOwnAnnotations)
 	}
 	return nil
 }
 
-func (t Spec) checkAnnotations() error {
-	if err := t.CheckAnnotations(); err != nil {
+func (s Spec) checkAnnotations() error {
+	if err := s.CheckAnnotations(); err != nil {
 		return fmt.Errorf("annotations: %w", err)
 	}
 	return nil

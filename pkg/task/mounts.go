@@ -10,38 +10,38 @@ import (
 
 // The volumes that a task mounts.
 
-func (t Spec) checkVolumes() error {
-	if n := len(t.Volumes) + len(t.Ephemeral); n > maxMounts {
+func (s Spec) checkVolumes() error {
+	if n := len(s.Volumes) + len(s.Ephemeral); n > maxMounts {
 		return fmt.Errorf("volumes: %d mounts exceed the limit of %d", n, maxMounts)
 	}
-	for _, dir := range ordered(t.SubPaths) {
-		if err := t.checkSubPath(dir); err != nil {
+	for _, dir := range ordered(s.SubPaths) {
+		if err := s.checkSubPath(dir); err != nil {
 			return err
 		}
 	}
 	mounted := mountPaths{}
-	for _, dir := range ordered(t.Volumes) {
+	for _, dir := range ordered(s.Volumes) {
 		if err := mounted.add(dir); err != nil {
 			return err
 		}
-		if volume := t.Volumes[dir]; !IsSubdomain(volume) {
+		if volume := s.Volumes[dir]; !IsSubdomain(volume) {
 			return fmt.Errorf("volumes.%s: %s is not a valid name of a volume or claim", dir, Quote(volume))
 		}
 	}
-	for _, dir := range ordered(t.Ephemeral) {
+	for _, dir := range ordered(s.Ephemeral) {
 		if err := mounted.add(dir); err != nil {
 			return err
 		}
-		if err := t.Ephemeral[dir].check(); err != nil {
+		if err := s.Ephemeral[dir].check(); err != nil {
 			return fmt.Errorf("volumes.%s.%w", dir, err)
 		}
 	}
 	return nil
 }
 
-func (t Spec) checkSubPath(dir string) error {
-	sub := t.SubPaths[dir]
-	if _, ok := t.Volumes[dir]; !ok {
+func (s Spec) checkSubPath(dir string) error {
+	sub := s.SubPaths[dir]
+	if _, ok := s.Volumes[dir]; !ok {
 		return fmt.Errorf("sub_paths: no volume is mounted at %s; name one under volumes", Quote(dir))
 	}
 	if path.IsAbs(sub) || sub == "" || len(sub) > maxName || slices.Contains(strings.Split(sub, "/"), "..") {

@@ -184,11 +184,11 @@ const maxDuration = 365 * 24 * time.Hour
 var durationForm = regexp.MustCompile(`^(?:([0-9]{1,9})w)?(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?$`)
 
 // TimeLimit returns the max_duration of the task, 0 if there is none.
-func (t Spec) TimeLimit() (time.Duration, error) {
-	if t.MaxDuration == "" {
+func (s Spec) TimeLimit() (time.Duration, error) {
+	if s.MaxDuration == "" {
 		return 0, nil
 	}
-	return ParseDuration(t.MaxDuration)
+	return ParseDuration(s.MaxDuration)
 }
 
 // ParseDuration parses a duration from 1s on with units, for example 1h30m.

@@ -52,7 +52,7 @@ type Git struct {
 }
 
 // Nodes returns the number of nodes, at least 1.
-func (t Spec) Nodes() int { return max(t.NumNodes, 1) }
+func (s Spec) Nodes() int { return max(s.NumNodes, 1) }
 
 // Ephemerals contains per-node volumes by mount path.
 type Ephemerals map[string]Ephemeral

@@ -81,43 +81,43 @@ func CheckSum(sum string) error {
 }
 
 // Sums returns the archives that the task needs, sorted and without duplicates.
-func (t Spec) Sums() []string {
-	return slices.Compact(slices.Sorted(maps.Values(t.Uploads)))
+func (s Spec) Sums() []string {
+	return slices.Compact(slices.Sorted(maps.Values(s.Uploads)))
 }
 
 // NoBuckets is the error message for file_mounts that SkyPilot would put into buckets.
 const NoBuckets = "buckets are not supported; download the files in setup, or name a local file or directory to upload"
 
-func (t Spec) checkUploads() error {
-	if t.Git.URL != "" && t.Workdir != "" {
-		return fmt.Errorf("git: the task also has the workdir %s; remove one of them", Quote(t.Workdir))
+func (s Spec) checkUploads() error {
+	if s.Git.URL != "" && s.Workdir != "" {
+		return fmt.Errorf("git: the task also has the workdir %s; remove one of them", Quote(s.Workdir))
 	}
-	for _, target := range ordered(t.FileMounts) {
-		if strings.Contains(t.FileMounts[target], "://") {
+	for _, target := range ordered(s.FileMounts) {
+		if strings.Contains(s.FileMounts[target], "://") {
 			return fmt.Errorf("file_mounts.%s: %s", target, NoBuckets)
 		}
-		if err := noNUL("file_mounts", target, "file_mounts", t.FileMounts[target]); err != nil {
+		if err := noNUL("file_mounts", target, "file_mounts", s.FileMounts[target]); err != nil {
 			return err
 		}
 	}
-	if len(t.Uploads) > maxUploads {
-		return fmt.Errorf("uploads: %d archives exceed the limit of %d", len(t.Uploads), maxUploads)
+	if len(s.Uploads) > maxUploads {
+		return fmt.Errorf("uploads: %d archives exceed the limit of %d", len(s.Uploads), maxUploads)
 	}
 	mounted := map[string]bool{}
-	for dir := range t.Volumes {
+	for dir := range s.Volumes {
 		mounted[path.Clean(dir)] = true
 	}
-	for dir := range t.Ephemeral {
+	for dir := range s.Ephemeral {
 		mounted[path.Clean(dir)] = true
 	}
-	for _, target := range ordered(t.Uploads) {
+	for _, target := range ordered(s.Uploads) {
 		if err := checkTarget(target); err != nil {
 			return fmt.Errorf("uploads: %w", err)
 		}
 		if mounted[target] {
 			return fmt.Errorf("uploads: a volume is mounted at %s; choose another path", Quote(target))
 		}
-		if err := CheckSum(t.Uploads[target]); err != nil {
+		if err := CheckSum(s.Uploads[target]); err != nil {
 			return fmt.Errorf("uploads.%s: %w", target, err)
 		}
 	}
@@ -151,16 +151,16 @@ func isReserved(clean string) bool {
 
 // CheckUploaded returns an error if t names a local file, directory or repository that must
 // be uploaded first. The error is of kind ErrUnreadable.
-func (t Spec) CheckUploaded() error {
+func (s Spec) CheckUploaded() error {
 	const how = "use k8s-cli jobs submit, or PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
 	err := error(nil)
-	switch local := ordered(t.FileMounts); {
-	case t.Git.URL != "":
+	switch local := ordered(s.FileMounts); {
+	case s.Git.URL != "":
 		err = errors.New("workdir: a git repository must be checked out and uploaded before the task is submitted; " + how + "{" + WorkdirTarget + ": SHA256}, and workdir: " + WorkdirTarget)
-	case t.Workdir != "" && !InImage(t.Workdir):
-		err = fmt.Errorf("workdir: %s is a local directory and must be uploaded first; %s{%s: SHA256}, and workdir: %[3]s (a directory of the image begins with / or ~/)", Quote(t.Workdir), how, WorkdirTarget)
+	case s.Workdir != "" && !InImage(s.Workdir):
+		err = fmt.Errorf("workdir: %s is a local directory and must be uploaded first; %s{%s: SHA256}, and workdir: %[3]s (a directory of the image begins with / or ~/)", Quote(s.Workdir), how, WorkdirTarget)
 	case len(local) > 0:
-		err = fmt.Errorf("file_mounts: %s is a local path and must be uploaded first; %s{%s: SHA256}", Quote(t.FileMounts[local[0]]), how, local[0])
+		err = fmt.Errorf("file_mounts: %s is a local path and must be uploaded first; %s{%s: SHA256}", Quote(s.FileMounts[local[0]]), how, local[0])
 	}
 	if err != nil {
 		return Error(ErrUnreadable, err.Error())

@@ -44,9 +44,9 @@ var (
 
 // Validate returns an error for the first invalid field of t. The error is of kind
 // ErrInvalid.
-func (t Spec) Validate() error {
+func (s Spec) Validate() error {
 	for _, check := range []func() error{
-		t.checkName, t.checkNodes, t.checkTimeLimit, t.checkScripts, t.checkResources, t.checkEnvs, t.checkSecrets, t.checkVolumes, t.checkUploads, t.checkOutputs, t.Config.check, t.checkAnnotationSize, t.checkAnnotations,
+		s.checkName, s.checkNodes, s.checkTimeLimit, s.checkScripts, s.checkResources, s.checkEnvs, s.checkSecrets, s.checkVolumes, s.checkUploads, s.checkOutputs, s.Config.check, s.checkAnnotationSize, s.checkAnnotations,
 	} {
 		if err := check(); err != nil {
 			return Error(ErrInvalid, err.Error())
@@ -55,48 +55,48 @@ func (t Spec) Validate() error {
 	return nil
 }
 
-func (t Spec) checkName() error {
+func (s Spec) checkName() error {
 	switch {
-	case t.Name == "":
+	case s.Name == "":
 		return nil
-	case len(t.Name) > maxName:
-		return fmt.Errorf("name: %d characters exceed the limit of %d", len(t.Name), maxName)
-	case !nameForm.MatchString(t.Name):
-		return fmt.Errorf("name: %s must be letters and digits, joined by one or two of . _ -", Quote(t.Name))
+	case len(s.Name) > maxName:
+		return fmt.Errorf("name: %d characters exceed the limit of %d", len(s.Name), maxName)
+	case !nameForm.MatchString(s.Name):
+		return fmt.Errorf("name: %s must be letters and digits, joined by one or two of . _ -", Quote(s.Name))
 	}
 	return nil
 }
 
-func (t Spec) checkNodes() error {
-	if t.NumNodes < 0 || t.NumNodes > MaxNodes {
-		return fmt.Errorf("num_nodes: %d is not a whole number from 1 to %d", t.NumNodes, MaxNodes)
+func (s Spec) checkNodes() error {
+	if s.NumNodes < 0 || s.NumNodes > MaxNodes {
+		return fmt.Errorf("num_nodes: %d is not a whole number from 1 to %d", s.NumNodes, MaxNodes)
 	}
 	return nil
 }
 
-func (t Spec) checkTimeLimit() error {
-	if _, err := t.TimeLimit(); err != nil {
+func (s Spec) checkTimeLimit() error {
+	if _, err := s.TimeLimit(); err != nil {
 		return fmt.Errorf("max_duration: %w", err)
 	}
 	return nil
 }
 
-func (t Spec) checkScripts() error {
-	if strings.TrimSpace(t.Run) == "" && strings.TrimSpace(t.Setup) == "" {
+func (s Spec) checkScripts() error {
+	if strings.TrimSpace(s.Run) == "" && strings.TrimSpace(s.Setup) == "" {
 		return fmt.Errorf("run: a task needs a command to run")
 	}
-	return noNUL("run", t.Run, "setup", t.Setup, "workdir", t.Workdir, "workdir.url", t.Git.URL, "workdir.ref", t.Git.Ref)
+	return noNUL("run", s.Run, "setup", s.Setup, "workdir", s.Workdir, "workdir.url", s.Git.URL, "workdir.ref", s.Git.Ref)
 }
 
-func (t Spec) checkOutputs() error {
-	if err := outputs.Check(t.Outputs, isReserved); err != nil {
+func (s Spec) checkOutputs() error {
+	if err := outputs.Check(s.Outputs, isReserved); err != nil {
 		return fmt.Errorf("outputs: %w", err)
 	}
 	return nil
 }
 
-func (t Spec) checkResources() error {
-	for path, alternative := range t.AlternativesByPath() {
+func (s Spec) checkResources() error {
+	for path, alternative := range s.AlternativesByPath() {
 		if err := alternative.check(path); err != nil {
 			return err
 		}
@@ -184,14 +184,14 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-func (t Spec) checkEnvs() error {
-	return checkVariables("envs", t.Envs)
+func (s Spec) checkEnvs() error {
+	return checkVariables("envs", s.Envs)
 }
 
 // checkSecrets returns an error for the first invalid secret. The error contains only the
 // name of the secret.
-func (t Spec) checkSecrets() error {
-	return checkVariables("secrets", t.Secrets)
+func (s Spec) checkSecrets() error {
+	return checkVariables("secrets", s.Secrets)
 }
 
 // checkVariables returns an error for the first invalid variable in the order of names.
@@ -227,12 +227,12 @@ func (c Config) check() error {
 
 // checkAnnotationSize checks the size of the annotations of a pod, which contain the scripts
 // and the addresses of several nodes.
-func (t Spec) checkAnnotationSize() error {
+func (s Spec) checkAnnotationSize() error {
 	what := "setup, run and annotations"
-	if t.Nodes() > 1 {
+	if s.Nodes() > 1 {
 		what = "setup, run, annotations and the addresses of all nodes"
 	}
-	if size := t.AnnotationSize(); size > MaxAnnotations {
+	if size := s.AnnotationSize(); size > MaxAnnotations {
 		return fmt.Errorf("run: %s have %d bytes in total, more than the limit of %d", what, size, MaxAnnotations)
 	}
 	return nil
@@ -240,12 +240,12 @@ func (t Spec) checkAnnotationSize() error {
 
 // AnnotationSize returns the size of the annotations of a pod of the task, without those of a job
 // group, in bytes.
-func (t Spec) AnnotationSize() int {
-	size := len(t.Setup) + len(t.Run) + len(t.Config.Kubernetes.PodConfig)
-	for key, value := range t.Config.Kubernetes.CustomMetadata.Annotations {
+func (s Spec) AnnotationSize() int {
+	size := len(s.Setup) + len(s.Run) + len(s.Config.Kubernetes.PodConfig)
+	for key, value := range s.Config.Kubernetes.CustomMetadata.Annotations {
 		size += len(key) + len(value)
 	}
-	if n := t.Nodes(); n > 1 {
+	if n := s.Nodes(); n > 1 {
 		size += n * addressSize
 	}
 	return size
@@ -313,14 +313,14 @@ func Quote(s string) string {
 }
 
 // AlternativesByPath returns the alternatives, each with its path in the task.
-func (t Spec) AlternativesByPath() iter.Seq2[string, Resources] {
+func (s Spec) AlternativesByPath() iter.Seq2[string, Resources] {
 	return func(yield func(string, Resources) bool) {
-		for i, r := range t.Resources.Alternatives() {
+		for i, r := range s.Resources.Alternatives() {
 			path := "resources"
 			switch {
-			case len(t.Resources.AnyOf) > 0:
+			case len(s.Resources.AnyOf) > 0:
 				path = fmt.Sprintf("resources.any_of[%d]", i)
-			case len(t.Resources.Ordered) > 0:
+			case len(s.Resources.Ordered) > 0:
 				path = fmt.Sprintf("resources.ordered[%d]", i)
 			}
 			if !yield(path, r) {

@@ -23,9 +23,9 @@ type alternative struct {
 
 // resources stores the resources of a task.
 func resources(to *task.Resources) reader {
-	return func(w *decoder, n *node) error {
-		plain, ordered, err := w.plainResources(n)
-		if err != nil || w.diagnostics.wrong() {
+	return func(d *decoder, n *node) error {
+		plain, ordered, err := d.plainResources(n)
+		if err != nil || d.diagnostics.wrong() {
 			return err
 		}
 		var lists []member
@@ -36,18 +36,18 @@ func resources(to *task.Resources) reader {
 		}
 		switch {
 		case len(lists) > 1:
-			return w.wrong("any_of and ordered cannot be combined; use one of them")
+			return d.wrong("any_of and ordered cannot be combined; use one of them")
 		case len(lists) == 1 && ordered:
-			return w.wrong("a list of accelerators cannot be combined with %s; use one of them", lists[0].key)
+			return d.wrong("a list of accelerators cannot be combined with %s; use one of them", lists[0].key)
 		case len(lists) == 1:
 			ordered = lists[0].key == "ordered"
-			if plain, err = w.alternatives(n, lists[0]); err != nil {
+			if plain, err = d.alternatives(n, lists[0]); err != nil {
 				return err
 			}
 		}
 		switch {
 		case len(plain) > maxAlternatives:
-			return w.wrong("%d alternatives exceed the limit of %d", len(plain), maxAlternatives)
+			return d.wrong("%d alternatives exceed the limit of %d", len(plain), maxAlternatives)
 		case len(plain) == 1:
 			*to = plain[0]
 		case ordered:
@@ -61,14 +61,14 @@ func resources(to *task.Resources) reader {
 
 // plainResources reads n without any_of and ordered. Several accelerators become several
 // resources.
-func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
+func (d *decoder) plainResources(n *node) (all []task.Resources, ordered bool, err error) {
 	if n.kind == mapping && n.has("infra") && (n.has("cloud") || n.has("region") || n.has("zone")) {
-		return nil, false, w.wrong("infra cannot be combined with cloud, region or zone; write only infra")
+		return nil, false, d.wrong("infra cannot be combined with cloud, region or zone; write only infra")
 	}
 	if n.kind == mapping && n.has("spot_recovery") && n.has("job_recovery") {
-		return nil, false, w.wrong("spot_recovery is the old name of job_recovery; write only job_recovery")
+		return nil, false, d.wrong("spot_recovery is the old name of job_recovery; write only job_recovery")
 	}
-	p, err := resourcePools.fill(func(s schema) error { return w.fields(n, s) })
+	p, err := resourcePools.fill(func(s schema) error { return d.fields(n, s) })
 	if err != nil {
 		return nil, false, err
 	}
@@ -84,11 +84,11 @@ func (w *decoder) plainResources(n *node) (all []task.Resources, ordered bool, e
 }
 
 // alternatives reads the items of list, each completed by the other fields of n.
-func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
-	w.push(list.key, list.line)
-	defer w.pop()
+func (d *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
+	d.push(list.key, list.line)
+	defer d.pop()
 	if n.size()*len(list.value.items) > maxNodes {
-		return nil, w.tooLarge("%d alternatives are too many for a task with this many values; write fewer", len(list.value.items))
+		return nil, d.tooLarge("%d alternatives are too many for a task with this many values; write fewer", len(list.value.items))
 	}
 	first := firstHere(list.value.items)
 	var all []task.Resources
@@ -96,21 +96,21 @@ func (w *decoder) alternatives(n *node, list member) ([]task.Resources, error) {
 		if first >= 0 && ofAnotherCloud(item) {
 			continue
 		}
-		w.push("["+strconv.Itoa(i)+"]", item.line)
-		w.alternative = alternative{at: len(w.steps) - 2, steps: 2, other: i > max(first, 0)}
-		some, ordered, err := w.complete(n, item)
-		w.alternative = alternative{}
-		w.pop()
-		if err = w.diagnostics.record(err); err != nil {
+		d.push("["+strconv.Itoa(i)+"]", item.line)
+		d.alternative = alternative{at: len(d.steps) - 2, steps: 2, other: i > max(first, 0)}
+		some, ordered, err := d.complete(n, item)
+		d.alternative = alternative{}
+		d.pop()
+		if err = d.diagnostics.record(err); err != nil {
 			return nil, err
 		}
 		if ordered && len(some) > 1 {
-			return nil, w.wrong("a list of accelerators cannot be combined with %s; use one of them", list.key)
+			return nil, d.wrong("a list of accelerators cannot be combined with %s; use one of them", list.key)
 		}
 		all = append(all, some...)
 	}
 	if first >= 0 {
-		w.warnAt("resources", "alternatives on other clouds are ignored")
+		d.warnAt("resources", "alternatives on other clouds are ignored")
 	}
 	if len(all) == 0 { // each alternative has an error
 		all = []task.Resources{{}}
@@ -138,16 +138,16 @@ func ofAnotherCloud(item *node) bool {
 
 // complete reads one alternative together with the fields beside the list, which are in
 // outer.
-func (w *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
+func (d *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
 	if item.kind != mapping {
-		return nil, false, w.wrong("must be a mapping of fields, not %s", item.kind)
+		return nil, false, d.wrong("must be a mapping of fields, not %s", item.kind)
 	}
 	own := map[string]member{}
 	for _, m := range item.members {
 		if isList(m.key) && m.value.isSet() {
-			w.push(m.key, m.line)
-			defer w.pop()
-			return nil, false, w.wrong("nested alternatives are not supported")
+			d.push(m.key, m.line)
+			defer d.pop()
+			return nil, false, d.wrong("nested alternatives are not supported")
 		}
 		own[m.key] = m
 	}
@@ -165,7 +165,7 @@ func (w *decoder) complete(outer, item *node) ([]task.Resources, bool, error) {
 	for _, m := range item.members {
 		both.members = append(both.members, own[m.key])
 	}
-	return w.plainResources(both)
+	return d.plainResources(both)
 }
 
 func isList(key string) bool { return key == "any_of" || key == "ordered" }

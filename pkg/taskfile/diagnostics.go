@@ -58,20 +58,20 @@ type diagnostics struct {
 	errors   int
 }
 
-func (q *diagnostics) add(f Finding) {
-	if q != nil {
-		q.findings = append(q.findings, f)
+func (d *diagnostics) add(f Finding) {
+	if d != nil {
+		d.findings = append(d.findings, f)
 	}
 }
 
 // record adds err to the findings and returns nil, so that the decoder continues. record
 // returns an error if the decoder must stop.
-func (q *diagnostics) record(err error) error {
-	if q == nil || err == nil || errors.Is(err, errEnough) {
+func (d *diagnostics) record(err error) error {
+	if d == nil || err == nil || errors.Is(err, errEnough) {
 		return err
 	}
-	q.add(findingOf(err))
-	if q.errors++; q.errors == maxErrors {
+	d.add(findingOf(err))
+	if d.errors++; d.errors == maxErrors {
 		return errEnough
 	}
 	return nil
@@ -80,51 +80,51 @@ func (q *diagnostics) record(err error) error {
 // correct adds an error that is found only after the whole task was read. The error
 // replaces the earlier findings of its field. If the field, a field inside or a field
 // around it already has an error, correct adds nothing.
-func (q *diagnostics) correct(f Finding) {
+func (d *diagnostics) correct(f Finding) {
 	isOf := func(other Finding) bool { return f.Field != "" && other.Field == f.Field }
-	for _, other := range q.findings {
+	for _, other := range d.findings {
 		if other.Severity == Refused && (isOf(other) || strings.HasPrefix(other.Field, f.Field+".") || strings.HasPrefix(f.Field, other.Field+".")) {
 			return
 		}
 	}
-	q.errors++
-	first := slices.IndexFunc(q.findings, isOf)
+	d.errors++
+	first := slices.IndexFunc(d.findings, isOf)
 	if first < 0 {
-		q.add(f)
+		d.add(f)
 		return
 	}
-	q.findings[first] = f
-	q.findings = append(q.findings[:first+1], slices.DeleteFunc(q.findings[first+1:], isOf)...)
+	d.findings[first] = f
+	d.findings = append(d.findings[:first+1], slices.DeleteFunc(d.findings[first+1:], isOf)...)
 }
 
 // correctWarning replaces the first finding of a field by a warning, or adds the warning.
-func (q *diagnostics) correctWarning(f Finding) {
-	i := slices.IndexFunc(q.findings, func(other Finding) bool { return other.Field == f.Field })
+func (d *diagnostics) correctWarning(f Finding) {
+	i := slices.IndexFunc(d.findings, func(other Finding) bool { return other.Field == f.Field })
 	switch {
 	case i < 0:
-		q.add(f)
-	case q.findings[i].Severity == Honoured:
-		q.findings[i] = f
+		d.add(f)
+	case d.findings[i].Severity == Honoured:
+		d.findings[i] = f
 	}
 }
 
 // Lines returns the lines of the fields of a task file, by path. The file must be valid.
 func Lines(data []byte) map[string]int {
-	w := decoder{what: "a task", tables: taskTables, diagnostics: &diagnostics{}}
-	_, _ = taskPools.fill(func(s schema) error { return w.read(data, fromYAML, s) })
-	return w.lines
+	d := decoder{what: "a task", tables: taskTables, diagnostics: &diagnostics{}}
+	_, _ = taskPools.fill(func(s schema) error { return d.read(data, fromYAML, s) })
+	return d.lines
 }
 
 // count returns the number of errors.
-func (q *diagnostics) count() int {
-	if q == nil {
+func (d *diagnostics) count() int {
+	if d == nil {
 		return 0
 	}
-	return q.errors
+	return d.errors
 }
 
 // wrong reports whether there are errors.
-func (q *diagnostics) wrong() bool { return q.count() > 0 }
+func (d *diagnostics) wrong() bool { return d.count() > 0 }
 
 func findingOf(err error) Finding {
 	if p, ok := errors.AsType[*fieldError](err); ok {
@@ -141,15 +141,15 @@ type fieldError struct {
 	line int // 0 if unknown
 }
 
-func (p *fieldError) Error() string {
-	text := p.text
-	if p.path != "" {
-		text = p.path + ": " + text
+func (e *fieldError) Error() string {
+	text := e.text
+	if e.path != "" {
+		text = e.path + ": " + text
 	}
-	return documents.InLine(p.line, p.path != "", text)
+	return documents.InLine(e.line, e.path != "", text)
 }
 
-func (p *fieldError) Unwrap() error { return p.kind }
+func (e *fieldError) Unwrap() error { return e.kind }
 
 // Field returns the path of the value. Package problem calls Field.
-func (p *fieldError) Field() string { return p.path }
+func (e *fieldError) Field() string { return e.path }

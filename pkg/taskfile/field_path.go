@@ -18,16 +18,16 @@ type step struct {
 	line int
 }
 
-func (t *fieldPath) push(key string, line int) { t.steps = append(t.steps, step{key, line}) }
+func (p *fieldPath) push(key string, line int) { p.steps = append(p.steps, step{key, line}) }
 
-func (t *fieldPath) pop() { t.steps = t.steps[:len(t.steps)-1] }
+func (p *fieldPath) pop() { p.steps = p.steps[:len(p.steps)-1] }
 
 // line returns the line of the value, or 0 if unknown.
-func (t *fieldPath) line() int {
-	if len(t.steps) == 0 {
+func (p *fieldPath) line() int {
+	if len(p.steps) == 0 {
 		return 0
 	}
-	return t.steps[len(t.steps)-1].line
+	return p.steps[len(p.steps)-1].line
 }
 
 var plainKey = regexp.MustCompile(`^[^\s"\\\pC]{1,100}$`)
@@ -38,11 +38,11 @@ const maxPath = 300
 
 // path returns the keys joined by dots, such as resources.cpus, or "" at the root. If a
 // path is too long, path omits the keys before the last key.
-func (t *fieldPath) path() string {
+func (p *fieldPath) path() string {
 	var path strings.Builder
-	for i, s := range t.steps {
-		if last := len(t.steps) - 1; path.Len() > maxPath && i < last {
-			return path.String() + "..." + (&fieldPath{t.steps[last:]}).path()
+	for i, s := range p.steps {
+		if last := len(p.steps) - 1; path.Len() > maxPath && i < last {
+			return path.String() + "..." + (&fieldPath{p.steps[last:]}).path()
 		}
 		if i > 0 && !strings.HasPrefix(s.key, "[") {
 			path.WriteByte('.')
@@ -57,16 +57,16 @@ func (t *fieldPath) path() string {
 }
 
 // wrong returns an error of kind ErrInvalid about the value, with its path and its line.
-func (t *fieldPath) wrong(format string, args ...any) error {
-	return t.rejected(task.ErrInvalid, format, args...)
+func (p *fieldPath) wrong(format string, args ...any) error {
+	return p.rejected(task.ErrInvalid, format, args...)
 }
 
 // rejected is wrong, with a more specific reason.
-func (t *fieldPath) rejected(reason problem.Reason, format string, args ...any) error {
-	return &fieldError{reason, t.path(), fmt.Sprintf(format, args...), t.line()}
+func (p *fieldPath) rejected(reason problem.Reason, format string, args ...any) error {
+	return &fieldError{reason, p.path(), fmt.Sprintf(format, args...), p.line()}
 }
 
 // tooLarge returns an error of kind ErrTooLarge about the value.
-func (t *fieldPath) tooLarge(format string, args ...any) error {
-	return &fieldError{task.ErrTooLarge, t.path(), fmt.Sprintf(format, args...), t.line()}
+func (p *fieldPath) tooLarge(format string, args ...any) error {
+	return &fieldError{task.ErrTooLarge, p.path(), fmt.Sprintf(format, args...), p.line()}
 }

@@ -12,25 +12,25 @@ import (
 
 // A shape checks a value of a Kubernetes type and returns it in the form of JSON: text,
 // numbers, booleans, lists and mappings.
-type shape func(w *decoder, n *node) (any, error)
+type shape func(d *decoder, n *node) (any, error)
 
 // object returns the shape of a mapping with these fields. A field without a shape is an
 // error, whatever its value. Null omits a field.
 func object(fields map[string]shape) shape {
-	return func(w *decoder, n *node) (any, error) {
+	return func(d *decoder, n *node) (any, error) {
 		if n.kind != mapping {
-			return nil, w.wrong("must be a mapping, not %s", n.kind)
+			return nil, d.wrong("must be a mapping, not %s", n.kind)
 		}
 		all := map[string]any{}
-		err := w.each(n, func(key string, value *node) error {
+		err := d.each(n, func(key string, value *node) error {
 			read, known := fields[key]
 			if !known {
-				return w.wrong("cannot be set here; allowed are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+				return d.wrong("cannot be set here; allowed are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 			}
 			if value.kind == null {
 				return nil
 			}
-			v, err := read(w, value)
+			v, err := read(d, value)
 			if err == nil && v != nil {
 				all[key] = v
 			}
@@ -43,22 +43,22 @@ func object(fields map[string]shape) shape {
 // listOf returns the shape of a list. If key is not empty, every item must have a unique
 // value of key, as Kubernetes requires.
 func listOf(item shape, key string) shape {
-	return func(w *decoder, n *node) (any, error) {
+	return func(d *decoder, n *node) (any, error) {
 		if n.kind != list {
-			return nil, w.wrong("must be a list, not %s", n.kind)
+			return nil, d.wrong("must be a list, not %s", n.kind)
 		}
 		all, seen := []any{}, map[any]bool{}
-		err := w.items(n, func(n *node) error {
-			v, err := item(w, n)
+		err := d.items(n, func(n *node) error {
+			v, err := item(d, n)
 			if err != nil {
 				return err
 			}
 			if m, ok := v.(map[string]any); ok && key != "" {
 				switch {
 				case m[key] == nil:
-					return w.wrong("has no %s", key)
+					return d.wrong("has no %s", key)
 				case seen[m[key]]:
-					return w.wrong("duplicate %s %s", key, task.Quote(fmt.Sprint(m[key])))
+					return d.wrong("duplicate %s %s", key, task.Quote(fmt.Sprint(m[key])))
 				}
 				seen[m[key]] = true
 			}
@@ -71,20 +71,20 @@ func listOf(item shape, key string) shape {
 
 // textsBy returns the shape of a mapping of texts. check checks each entry.
 func textsBy(check func(key, value string) error) shape {
-	return func(w *decoder, n *node) (any, error) {
+	return func(d *decoder, n *node) (any, error) {
 		if n.kind != mapping {
-			return nil, w.wrong("must be a mapping of names to strings, not %s", n.kind)
+			return nil, d.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		if len(n.members) > task.MaxLabels {
-			return nil, w.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
+			return nil, d.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
 		}
 		all := map[string]any{}
-		err := w.each(n, func(key string, value *node) error {
+		err := d.each(n, func(key string, value *node) error {
 			if value.kind != scalar {
-				return w.wrong("must be a string, not %s", value.kind)
+				return d.wrong("must be a string, not %s", value.kind)
 			}
 			if err := check(key, value.text); err != nil {
-				return w.wrong("%v", err)
+				return d.wrong("%v", err)
 			}
 			all[key] = value.text
 			return nil
@@ -95,12 +95,12 @@ func textsBy(check func(key, value string) error) shape {
 
 // words returns the shape of a text that check accepts.
 func words(check func(string) error) shape {
-	return func(w *decoder, n *node) (any, error) {
+	return func(d *decoder, n *node) (any, error) {
 		if n.kind != scalar {
-			return nil, w.wrong("must be a string, not %s", n.kind)
+			return nil, d.wrong("must be a string, not %s", n.kind)
 		}
 		if err := check(n.text); err != nil {
-			return nil, w.wrong("%v", err)
+			return nil, d.wrong("%v", err)
 		}
 		return n.text, nil
 	}
@@ -118,25 +118,25 @@ func oneOf(all ...string) shape {
 
 // number returns the shape of a whole number from low to high.
 func number(low, high int) shape {
-	return func(w *decoder, n *node) (any, error) {
+	return func(d *decoder, n *node) (any, error) {
 		var value int
-		return value, integer(&value, low, high)(w, n)
+		return value, integer(&value, low, high)(d, n)
 	}
 }
 
 // boolean is the shape of true or false.
-func boolean(w *decoder, n *node) (any, error) {
+func boolean(d *decoder, n *node) (any, error) {
 	var value bool
-	err := truthOf(&value)(w, n)
+	err := truthOf(&value)(d, n)
 	return value, err
 }
 
 // notTrue returns the shape of a boolean that must not be true.
 func notTrue(reason string) shape {
-	return func(w *decoder, n *node) (any, error) {
-		value, err := boolean(w, n)
+	return func(d *decoder, n *node) (any, error) {
+		value, err := boolean(d, n)
 		if err == nil && value == true {
-			return nil, w.wrong("%s", reason)
+			return nil, d.wrong("%s", reason)
 		}
 		return value, err
 	}
@@ -144,9 +144,9 @@ func notTrue(reason string) shape {
 
 // never returns the shape of a value that must not be set.
 func never(reason string) shape {
-	return func(w *decoder, n *node) (any, error) {
+	return func(d *decoder, n *node) (any, error) {
 		if n.isSet() {
-			return nil, w.wrong("%s", reason)
+			return nil, d.wrong("%s", reason)
 		}
 		return nil, nil
 	}
@@ -154,13 +154,13 @@ func never(reason string) shape {
 
 // with returns the shape of an object that check accepts as a whole.
 func with(object shape, check func(map[string]any) error) shape {
-	return func(w *decoder, n *node) (any, error) {
-		v, err := object(w, n)
-		if err != nil || w.diagnostics.wrong() {
+	return func(d *decoder, n *node) (any, error) {
+		v, err := object(d, n)
+		if err != nil || d.diagnostics.wrong() {
 			return v, err
 		}
 		if err := check(v.(map[string]any)); err != nil {
-			return nil, w.wrong("%v", err)
+			return nil, d.wrong("%v", err)
 		}
 		return v, nil
 	}

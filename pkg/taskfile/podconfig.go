@@ -22,10 +22,10 @@ import (
 const podConfigPath = "config.kubernetes.pod_config"
 
 func podConfig(to *json.RawMessage) reader {
-	return func(w *decoder, n *node) error {
-		w.mounts = map[string]bool{}
-		v, err := podShape(w)(w, n)
-		if err != nil || w.diagnostics.wrong() {
+	return func(d *decoder, n *node) error {
+		d.mounts = map[string]bool{}
+		v, err := podShape(d)(d, n)
+		if err != nil || d.diagnostics.wrong() {
 			return err
 		}
 		if len(v.(map[string]any)) == 0 {
@@ -36,12 +36,12 @@ func podConfig(to *json.RawMessage) reader {
 	}
 }
 
-func podShape(w *decoder) shape {
+func podShape(d *decoder) shape {
 	const host = "pods cannot use the namespaces of the host"
 	spec := object(map[string]shape{
 		"affinity":                      affinityShape(),
 		"activeDeadlineSeconds":         number(1, math.MaxInt32),
-		"containers":                    oneContainer(w),
+		"containers":                    oneContainer(d),
 		"imagePullSecrets":              listOf(object(map[string]shape{"name": words(objectName)}), "name"),
 		"nodeSelector":                  textsBy(anyLabel),
 		"priorityClassName":             words(task.CheckPriorityClass),
@@ -73,7 +73,7 @@ func podShape(w *decoder) shape {
 
 // oneContainer returns the shape of the list with the single container of a pod. The name
 // of the container is ignored, because SkyPilot uses another name.
-func oneContainer(w *decoder) shape {
+func oneContainer(d *decoder) shape {
 	const elsewhere = "cannot be set here; use "
 	container := object(map[string]shape{
 		"name":            words(func(string) error { return nil }),
@@ -81,7 +81,7 @@ func oneContainer(w *decoder) shape {
 		"imagePullPolicy": oneOf("Always", "IfNotPresent", "Never"),
 		"resources":       with(object(map[string]shape{"limits": textsBy(device), "requests": textsBy(device)}), sameDevices),
 		"securityContext": containerSecurityShape(),
-		"volumeMounts":    listOf(mountShape(w), "mountPath"),
+		"volumeMounts":    listOf(mountShape(d), "mountPath"),
 
 		"args":          never(elsewhere + "run"),
 		"command":       never(elsewhere + "run"),
@@ -90,11 +90,11 @@ func oneContainer(w *decoder) shape {
 		"envFrom":       never(elsewhere + "envs"),
 		"volumeDevices": never("containers get no block devices"),
 	})
-	return func(w *decoder, n *node) (any, error) {
-		v, err := listOf(container, "")(w, n)
+	return func(d *decoder, n *node) (any, error) {
+		v, err := listOf(container, "")(d, n)
 		all, _ := v.([]any)
 		if err == nil && len(n.items) != 1 {
-			return nil, w.wrong("must have exactly one container, not %d", len(n.items))
+			return nil, d.wrong("must have exactly one container, not %d", len(n.items))
 		}
 		for _, c := range all {
 			delete(c.(map[string]any), "name")
@@ -152,7 +152,7 @@ func scratchShape() shape {
 	})
 }
 
-func mountShape(w *decoder) shape {
+func mountShape(d *decoder) shape {
 	return with(object(map[string]shape{
 		"name":      words(volumeName),
 		"mountPath": words(mountPath),
@@ -163,10 +163,10 @@ func mountShape(w *decoder) shape {
 		switch {
 		case dir == "" || v["name"] == nil:
 			return fmt.Errorf("must have a name and a mountPath")
-		case w.mounts[clean]:
+		case d.mounts[clean]:
 			return fmt.Errorf("duplicate mountPath %s", task.Quote(dir))
 		}
-		w.mounts[clean] = true
+		d.mounts[clean] = true
 		v["mountPath"] = clean
 		return nil
 	})

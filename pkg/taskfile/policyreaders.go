@@ -16,9 +16,9 @@ var strategies = []string{"FAILOVER", "EAGER_NEXT_REGION"}
 
 // jobRecovery stores when a node is restarted: a strategy, or a mapping.
 func jobRecovery(to *task.Recovery) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			if err := strategy(&to.Strategy)(w, n); err != nil {
+			if err := strategy(&to.Strategy)(d, n); err != nil {
 				return err
 			}
 			if to.Strategy == task.NoStrategy {
@@ -27,7 +27,7 @@ func jobRecovery(to *task.Recovery) reader {
 			return nil
 		}
 		to.Strategy = strategies[1] // the default of SkyPilot
-		err := w.fields(n, schema{
+		err := d.fields(n, schema{
 			"strategy":               group(strategy(&to.Strategy)),
 			"max_restarts_on_errors": group(integer(&to.Restarts, 0, task.MaxRestarts)),
 			"recover_on_exit_codes":  group(exitCodes(&to.ExitCodes)),
@@ -41,20 +41,20 @@ func jobRecovery(to *task.Recovery) reader {
 
 // spotRecovery is jobRecovery under its old name.
 func spotRecovery(to *task.Recovery) reader {
-	return func(w *decoder, n *node) error {
-		w.warn("deprecated; write job_recovery")
-		return jobRecovery(to)(w, n)
+	return func(d *decoder, n *node) error {
+		d.warn("deprecated; write job_recovery")
+		return jobRecovery(to)(d, n)
 	}
 }
 
 func strategy(to *string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		name := strings.ToUpper(n.text)
 		if name == "" {
 			name = task.NoStrategy
 		}
 		if n.kind != scalar || name != task.NoStrategy && !slices.Contains(strategies, name) {
-			return w.wrong("%s must be none, %s", n.quoted(), strings.Join(strategies, " or "))
+			return d.wrong("%s must be none, %s", n.quoted(), strings.Join(strategies, " or "))
 		}
 		*to = name
 		return nil
@@ -63,14 +63,14 @@ func strategy(to *string) reader {
 
 // exitCodes stores one exit code or several, sorted.
 func exitCodes(to *[]int) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		items := []*node{n}
 		if n.kind == list {
 			items = n.items
 		}
 		for _, item := range items {
 			var code int
-			if err := integer(&code, 1, 255)(w, item); err != nil {
+			if err := integer(&code, 1, 255)(d, item); err != nil {
 				return err
 			}
 			*to = append(*to, code)
@@ -83,19 +83,19 @@ func exitCodes(to *[]int) reader {
 
 // labels stores labels that are valid in Kubernetes.
 func labels(to *map[string]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of names to strings, not %s", n.kind)
+			return d.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		if len(n.members) > task.MaxLabels {
-			return w.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
+			return d.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
 		}
-		return w.each(n, func(key string, value *node) error {
-			if err := w.put(to, key, value); err != nil {
+		return d.each(n, func(key string, value *node) error {
+			if err := d.put(to, key, value); err != nil {
 				return err
 			}
 			if err := task.CheckLabel(key, (*to)[key]); err != nil {
-				return w.wrong("%v", err)
+				return d.wrong("%v", err)
 			}
 			return nil
 		})
@@ -104,29 +104,29 @@ func labels(to *map[string]string) reader {
 
 // annotations stores annotations that do not change the permissions of a container.
 func annotations(to *map[string]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of names to strings, not %s", n.kind)
+			return d.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
 		if len(n.members) > task.MaxLabels {
-			return w.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
+			return d.wrong("%d entries exceed the limit of %d", len(n.members), task.MaxLabels)
 		}
-		return w.each(n, func(key string, value *node) error {
+		return d.each(n, func(key string, value *node) error {
 			if err := task.CheckAnnotation(key); err != nil {
-				return w.wrong("%v", err)
+				return d.wrong("%v", err)
 			}
-			return w.put(to, key, value)
+			return d.put(to, key, value)
 		})
 	}
 }
 
 // resourceLimits accepts true, which is how the server works, and warns about other values.
-func resourceLimits(w *decoder, n *node) error {
+func resourceLimits(d *decoder, n *node) error {
 	if on, ok := truth(n.text); n.kind != scalar || !ok || !on {
 		if _, err := strconv.ParseFloat(n.text, 64); n.kind != scalar || !ok && err != nil {
-			return w.wrong("%s is neither true, false nor a number", n.quoted())
+			return d.wrong("%s is neither true, false nor a number", n.quoted())
 		}
-		w.warn("not used; limits equal requests")
+		d.warn("not used; limits equal requests")
 	}
 	return nil
 }

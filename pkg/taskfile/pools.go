@@ -26,10 +26,10 @@ func newPools[T any](fields func(*T) schema) *pools[T] {
 }
 
 // fill returns the value that read has filled through the table of fields.
-func (b *pools[T]) fill(read func(schema) error) (filled T, err error) {
+func (p *pools[T]) fill(read func(schema) error) (filled T, err error) {
 	var empty T
-	one, _ := b.pool.Get().(*pooled[T])
-	defer b.pool.Put(one)
+	one, _ := p.pool.Get().(*pooled[T])
+	defer p.pool.Put(one)
 	defer func() { one.filled = empty }()
 	err = read(one.fields)
 	return one.filled, err

@@ -25,8 +25,8 @@ var (
 // remarkPrograms adds a finding for each script that calls a program of SkyPilot's default images,
 // unless the task names an image or a script installs or looks for the program. Whether the default
 // image of a server has the program is unknown here, so a submission has no such warning.
-func (w *decoder) remarkPrograms(t task.Spec) {
-	if w.diagnostics == nil || slices.ContainsFunc(t.Resources.Alternatives(), func(r task.Resources) bool { return r.ImageID != "" }) {
+func (d *decoder) remarkPrograms(t task.Spec) {
+	if d.diagnostics == nil || slices.ContainsFunc(t.Resources.Alternatives(), func(r task.Resources) bool { return r.ImageID != "" }) {
 		return
 	}
 	both := t.Setup + "\n" + t.Run
@@ -43,7 +43,7 @@ func (w *decoder) remarkPrograms(t task.Spec) {
 		if len(missing) > 0 {
 			all := strings.Join(missing, ", ")
 			text := "uses " + all + " of the images of SkyPilot, which the default image may not have; name an image in resources.image_id, or install in setup what the script needs"
-			w.diagnostics.add(Finding{Field: s.field, Line: w.lines[s.field], Severity: Warning, Text: text})
+			d.diagnostics.add(Finding{Field: s.field, Line: d.lines[s.field], Severity: Warning, Text: text})
 		}
 	}
 }

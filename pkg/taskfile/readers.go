@@ -15,9 +15,9 @@ import (
 
 // text stores any scalar as written.
 func text(to *string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != scalar {
-			return w.wrong("must be a string, not %s", n.kind)
+			return d.wrong("must be a string, not %s", n.kind)
 		}
 		*to = n.text
 		return nil
@@ -25,16 +25,16 @@ func text(to *string) reader {
 }
 
 // someText accepts any scalar.
-func someText(w *decoder, n *node) error { return text(new(string))(w, n) }
+func someText(d *decoder, n *node) error { return text(new(string))(d, n) }
 
 // checked reads a value and then checks it.
 func checked(read reader, check func() error) reader {
-	return func(w *decoder, n *node) error {
-		if err := read(w, n); err != nil {
+	return func(d *decoder, n *node) error {
+		if err := read(d, n); err != nil {
 			return err
 		}
 		if err := check(); err != nil {
-			return w.wrong("%v", err)
+			return d.wrong("%v", err)
 		}
 		return nil
 	}
@@ -42,39 +42,39 @@ func checked(read reader, check func() error) reader {
 
 // optionalText stores a scalar. An empty text differs from an absent field.
 func optionalText(to **string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		*to = new(string)
-		return text(*to)(w, n)
+		return text(*to)(d, n)
 	}
 }
 
 // textList stores a list of scalars.
 func textList(to *[]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != list {
-			return w.wrong("must be a list, not %s", n.kind)
+			return d.wrong("must be a list, not %s", n.kind)
 		}
-		return w.items(n, func(item *node) error {
+		return d.items(n, func(item *node) error {
 			*to = append(*to, "")
-			return text(&(*to)[len(*to)-1])(w, item)
+			return text(&(*to)[len(*to)-1])(d, item)
 		})
 	}
 }
 
 // textsOf stores a mapping of texts.
 func textsOf(to *map[string]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of names to strings, not %s", n.kind)
+			return d.wrong("must be a mapping of names to strings, not %s", n.kind)
 		}
-		return w.each(n, func(key string, value *node) error { return w.put(to, key, value) })
+		return d.each(n, func(key string, value *node) error { return d.put(to, key, value) })
 	}
 }
 
 // put stores one entry of a mapping of texts.
-func (w *decoder) put(to *map[string]string, key string, value *node) error {
+func (d *decoder) put(to *map[string]string, key string, value *node) error {
 	var s string
-	if err := text(&s)(w, value); err != nil {
+	if err := text(&s)(d, value); err != nil {
 		return err
 	}
 	if *to == nil {
@@ -85,12 +85,12 @@ func (w *decoder) put(to *map[string]string, key string, value *node) error {
 }
 
 // items calls do for each item of n, with the path of the item.
-func (w *decoder) items(n *node, do func(item *node) error) error {
+func (d *decoder) items(n *node, do func(item *node) error) error {
 	for i, item := range n.items {
-		w.push("["+strconv.Itoa(i)+"]", item.line)
+		d.push("["+strconv.Itoa(i)+"]", item.line)
 		err := do(item)
-		w.pop()
-		if err = w.diagnostics.record(err); err != nil {
+		d.pop()
+		if err = d.diagnostics.record(err); err != nil {
 			return err
 		}
 	}
@@ -99,26 +99,26 @@ func (w *decoder) items(n *node, do func(item *node) error) error {
 
 // mappingOf returns a reader for a mapping with the fields of s.
 func mappingOf(s schema) reader {
-	return func(w *decoder, n *node) error { return w.fields(n, s) }
+	return func(d *decoder, n *node) error { return d.fields(n, s) }
 }
 
 // anything accepts every value.
 func anything(*decoder, *node) error { return nil }
 
 // mappingOfAny accepts every mapping.
-func mappingOfAny(w *decoder, n *node) error {
+func mappingOfAny(d *decoder, n *node) error {
 	if n.kind != mapping {
-		return w.wrong("must be a mapping, not %s", n.kind)
+		return d.wrong("must be a mapping, not %s", n.kind)
 	}
 	return nil
 }
 
 // truthOf stores a boolean.
 func truthOf(to *bool) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		value, ok := truth(n.text)
 		if n.kind != scalar || !ok {
-			return w.wrong("%s is neither true nor false", n.quoted())
+			return d.wrong("%s is neither true nor false", n.quoted())
 		}
 		*to = value
 		return nil
@@ -135,10 +135,10 @@ func truth(s string) (value, ok bool) {
 
 // integer stores a whole number from low to high.
 func integer(to *int, low, high int) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		value, ok := wholeNumber(n.text, low, high)
 		if n.kind != scalar || !ok {
-			return w.wrong("%s is not a whole number from %d to %d", n.quoted(), low, high)
+			return d.wrong("%s is not a whole number from %d to %d", n.quoted(), low, high)
 		}
 		*to = value
 		return nil

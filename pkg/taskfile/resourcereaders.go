@@ -29,12 +29,12 @@ type choice struct {
 // accelerators stores NAME, NAME:COUNT or COUNT, also in the form {NAME: COUNT}. Several
 // accelerators are alternatives.
 func accelerators(to *choice) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if !n.isSet() {
 			return nil
 		}
 		if len(to.accelerators) > 0 {
-			return w.wrong("accelerators and gpus are the same field; write one of them")
+			return d.wrong("accelerators and gpus are the same field; write one of them")
 		}
 		to.ordered = n.kind == list
 		each := n.items
@@ -51,7 +51,7 @@ func accelerators(to *choice) reader {
 			}
 		}
 		for _, one := range each {
-			if err := w.accelerator(one, to); err != nil {
+			if err := d.accelerator(one, to); err != nil {
 				return err
 			}
 		}
@@ -59,19 +59,19 @@ func accelerators(to *choice) reader {
 	}
 }
 
-func (w *decoder) accelerator(n *node, to *choice) error {
+func (d *decoder) accelerator(n *node, to *choice) error {
 	if n.kind != scalar {
-		return w.wrong("must be NAME, NAME:COUNT or COUNT")
+		return d.wrong("must be NAME, NAME:COUNT or COUNT")
 	}
 	if !n.isSet() {
-		return w.wrong("%s is not an accelerator", n.quoted())
+		return d.wrong("%s is not an accelerator", n.quoted())
 	}
 	if len(to.accelerators) == maxAlternatives {
-		return w.wrong("more than %d alternatives; write fewer", maxAlternatives)
+		return d.wrong("more than %d alternatives; write fewer", maxAlternatives)
 	}
 	text := n.text
 	if slice := gpu.TPUSlice(text); slice != "" {
-		w.warn("runs on " + slice + ", the name of GKE")
+		d.warn("runs on " + slice + ", the name of GKE")
 		text = slice
 	}
 	model, count, err := task.Resources{Accelerators: text}.GPUs()
@@ -79,10 +79,10 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 		err = gpu.CheckTPU(model, count)
 	}
 	if err != nil {
-		return w.wrong("%v", err)
+		return d.wrong("%v", err)
 	}
-	if model != "" && len(to.accelerators) == 0 && !w.alternative.other && !gpu.ModelOf(model).Known {
-		w.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, gpu.LabelModel, strings.ToLower(model)))
+	if model != "" && len(to.accelerators) == 0 && !d.alternative.other && !gpu.ModelOf(model).Known {
+		d.warnAt("resources.accelerators", fmt.Sprintf("%s is not a known model; the task waits for a node with a label for it, for example %s=%s", model, gpu.LabelModel, strings.ToLower(model)))
 	}
 	to.accelerators = append(to.accelerators, text)
 	return nil
@@ -91,16 +91,16 @@ func (w *decoder) accelerator(n *node, to *choice) error {
 // image stores the name of a container image, also in the form {docker: IMAGE} or
 // {REGION: IMAGE}.
 func image(to *string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		read := text(to)
 		if n.kind == mapping {
 			read = imageOfRegions(to)
 		}
-		if err := read(w, n); err != nil {
+		if err := read(d, n); err != nil {
 			return err
 		}
 		if strings.HasPrefix(*to, "ami-") || strings.HasPrefix(*to, "skypilot:") || strings.HasPrefix(*to, "projects/") {
-			w.warn("looks like a machine image, but is used as a container image")
+			d.warn("looks like a machine image, but is used as a container image")
 		}
 		return nil
 	}
@@ -109,17 +109,17 @@ func image(to *string) reader {
 // imageOfRegions stores the image that a mapping names for every region. The server does not
 // know its region, so different images are an error.
 func imageOfRegions(to *string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		images := map[string]bool{}
-		err := w.each(n, func(_ string, value *node) error {
-			if err := text(to)(w, value); err != nil {
+		err := d.each(n, func(_ string, value *node) error {
+			if err := text(to)(d, value); err != nil {
 				return err
 			}
 			images[strings.TrimPrefix(*to, "docker:")] = true
 			return nil
 		})
 		if err == nil && len(images) > 1 {
-			return w.wrong("names %d different images by region, but all tasks run on the server's cluster; name one container image", len(images))
+			return d.wrong("names %d different images by region, but all tasks run on the server's cluster; name one container image", len(images))
 		}
 		return err
 	}
@@ -127,11 +127,11 @@ func imageOfRegions(to *string) reader {
 
 // infra reads where to run. The only supported value is the cluster of the server; infra
 // warns about other values.
-func infra(w *decoder, n *node) error {
+func infra(d *decoder, n *node) error {
 	var where string
-	err := text(&where)(w, n)
+	err := text(&where)(d, n)
 	if elsewhere(where) {
-		w.warn("not used; tasks run on the server's cluster")
+		d.warn("not used; tasks run on the server's cluster")
 	}
 	return err
 }
@@ -144,20 +144,20 @@ func elsewhere(where string) bool {
 }
 
 // lists accepts a list. resources reads its items after the fields beside the list.
-func lists(w *decoder, n *node) error {
+func lists(d *decoder, n *node) error {
 	if n.kind != list && n.isSet() {
-		return w.wrong("must be a list of resources, not %s", n.kind)
+		return d.wrong("must be a list of resources, not %s", n.kind)
 	}
 	return nil
 }
 
 // autostop accepts SkyPilot's forms, except hooks, which the server would have to run.
-func autostop(w *decoder, n *node) error {
+func autostop(d *decoder, n *node) error {
 	switch n.kind {
 	case scalar:
 		return nil
 	case mapping:
-		return w.fields(n, schema{
+		return d.fields(n, schema{
 			"idle_minutes": group(anything),
 			"down":         group(anything),
 			"wait_for":     group(anything),
@@ -165,22 +165,22 @@ func autostop(w *decoder, n *node) error {
 			"hook_timeout": group(anything),
 		})
 	}
-	return w.wrong("must be true, false, a duration or a mapping, not %s", n.kind)
+	return d.wrong("must be true, false, a duration or a mapping, not %s", n.kind)
 }
 
 // ports stores ports and ranges of ports in one form: "8080", "10052-10100".
 func ports(to *[]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind == list {
-			return w.items(n, func(item *node) error { return w.portsIn(item, to) })
+			return d.items(n, func(item *node) error { return d.portsIn(item, to) })
 		}
-		return w.portsIn(n, to)
+		return d.portsIn(n, to)
 	}
 }
 
-func (w *decoder) portsIn(n *node, to *[]string) error {
+func (d *decoder) portsIn(n *node, to *[]string) error {
 	if n.kind != scalar {
-		return w.wrong("must be a port, not %s", n.kind)
+		return d.wrong("must be a port, not %s", n.kind)
 	}
 	for part := range strings.SplitSeq(n.text, ",") {
 		first, last, isRange := strings.Cut(part, "-")
@@ -191,7 +191,7 @@ func (w *decoder) portsIn(n *node, to *[]string) error {
 		high, alsoOK := wholeNumber(last, 1, 65535)
 		switch {
 		case !ok || !alsoOK || low > high:
-			return w.wrong("%s is not a port or a range of ports from 1 to 65535", task.Quote(part))
+			return d.wrong("%s is not a port or a range of ports from 1 to 65535", task.Quote(part))
 		case low == high:
 			*to = append(*to, strconv.Itoa(low))
 		default:
@@ -205,10 +205,10 @@ var gigabytesForm = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(?:([kmg
 
 // gigabytes stores a size as a number of GB, rounded up: 256, 256GB, 1TB.
 func gigabytes(to *int) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		m := gigabytesForm.FindStringSubmatch(strings.ToLower(decimal(n.text)))
 		if n.kind != scalar || m == nil {
-			return w.wrong("%s is not a size, for example 256 (GB), 256GB or 1TB", n.quoted())
+			return d.wrong("%s is not a size, for example 256 (GB), 256GB or 1TB", n.quoted())
 		}
 		size, _ := strconv.ParseFloat(m[1], 64)
 		unit := m[2]

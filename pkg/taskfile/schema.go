@@ -31,7 +31,7 @@ const (
 )
 
 // A reader checks a value and stores it.
-type reader func(w *decoder, n *node) error
+type reader func(d *decoder, n *node) error
 
 func honoured(read reader, becomes string, forms ...string) field {
 	return field{severity: isHonoured, read: read, text: becomes, forms: strings.Join(forms, "")}
@@ -75,46 +75,46 @@ type table struct {
 }
 
 // fields reads the members of n with s.
-func (w *decoder) fields(n *node, s schema) error {
+func (d *decoder) fields(n *node, s schema) error {
 	if n.kind != mapping {
-		return w.wrong("must be a mapping of fields, not %s", n.kind)
+		return d.wrong("must be a mapping of fields, not %s", n.kind)
 	}
-	return w.each(n, func(key string, value *node) error {
+	return d.each(n, func(key string, value *node) error {
 		f, known := s[key]
 		switch {
 		case !known:
-			return w.unknown(key, s)
+			return d.unknown(key, s)
 		case f.severity == isRefused && value.isSet():
-			return w.rejected(problem.UnsupportedField, "%s", f.text)
+			return d.rejected(problem.UnsupportedField, "%s", f.text)
 		case f.severity == isRefused, value.kind == null:
-			w.note(isUnset)
+			d.note(isUnset)
 			return nil
 		}
-		said, wrong := len(w.warnings), w.diagnostics.count()
-		if err := f.read(w, value); err != nil {
+		said, wrong := len(d.warnings), d.diagnostics.count()
+		if err := f.read(d, value); err != nil {
 			return err
 		}
 		switch {
-		case w.diagnostics.count() > wrong:
+		case d.diagnostics.count() > wrong:
 		case !value.isSet() && !f.group:
-			w.note(isUnset)
+			d.note(isUnset)
 		case f.severity == isIgnored && value.isSet():
-			w.warn(f.text)
-		case !f.group && len(w.warnings) == said:
-			w.note(f.text)
+			d.warn(f.text)
+		case !f.group && len(d.warnings) == said:
+			d.note(f.text)
 		}
 		return nil
 	})
 }
 
 // each calls do for each member of n, with the path of the member.
-func (w *decoder) each(n *node, do func(key string, value *node) error) error {
+func (d *decoder) each(n *node, do func(key string, value *node) error) error {
 	for _, m := range n.members {
-		w.push(m.key, m.line)
-		w.mark()
+		d.push(m.key, m.line)
+		d.mark()
 		err := do(m.key, m.value)
-		w.pop()
-		if err = w.diagnostics.record(err); err != nil {
+		d.pop()
+		if err = d.diagnostics.record(err); err != nil {
 			return err
 		}
 	}
@@ -123,47 +123,47 @@ func (w *decoder) each(n *node, do func(key string, value *node) error) error {
 
 // warn adds a warning that the current value is accepted and not honoured. The same warning
 // is added only once.
-func (w *decoder) warn(reason string) {
+func (d *decoder) warn(reason string) {
 	switch {
-	case w.alternative.other:
+	case d.alternative.other:
 		return
-	case w.alternative.steps > 0: // the path in the warning omits the steps into the list of alternatives
-		here := w.steps
-		at := w.alternative.at
-		w.steps = append(append([]step{}, here[:at]...), here[at+w.alternative.steps:]...)
-		defer func() { w.steps = here }()
+	case d.alternative.steps > 0: // the path in the warning omits the steps into the list of alternatives
+		here := d.steps
+		at := d.alternative.at
+		d.steps = append(append([]step{}, here[:at]...), here[at+d.alternative.steps:]...)
+		defer func() { d.steps = here }()
 	}
-	w.warnAt(w.path(), reason)
+	d.warnAt(d.path(), reason)
 }
 
 // warnAt adds a warning about the field at path, unless the same warning exists.
-func (w *decoder) warnAt(path, reason string) {
+func (d *decoder) warnAt(path, reason string) {
 	text := path + ": " + reason
-	for _, said := range w.warnings {
+	for _, said := range d.warnings {
 		if said == text {
 			return
 		}
 	}
-	w.warnings = append(w.warnings, text)
-	w.diagnostics.add(Finding{Field: path, Line: w.lines[path], Severity: Warning, Text: reason})
+	d.warnings = append(d.warnings, text)
+	d.diagnostics.add(Finding{Field: path, Line: d.lines[path], Severity: Warning, Text: reason})
 }
 
 // note adds a finding with the effect of the current value.
-func (w *decoder) note(becomes string) {
-	if w.diagnostics != nil && w.alternative.steps == 0 {
-		w.diagnostics.add(Finding{Field: w.path(), Line: w.line(), Severity: Honoured, Text: becomes})
+func (d *decoder) note(becomes string) {
+	if d.diagnostics != nil && d.alternative.steps == 0 {
+		d.diagnostics.add(Finding{Field: d.path(), Line: d.line(), Severity: Honoured, Text: becomes})
 	}
 }
 
 // mark records the line of the current path.
-func (w *decoder) mark() {
-	if w.line() == 0 {
+func (d *decoder) mark() {
+	if d.line() == 0 {
 		return
 	}
-	if w.lines == nil {
-		w.lines = map[string]int{}
+	if d.lines == nil {
+		d.lines = map[string]int{}
 	}
-	w.lines[w.path()] = w.line()
+	d.lines[d.path()] = d.line()
 }
 
 var inAlternative = regexp.MustCompile(`\.any_of\[[0-9]+\]`)
@@ -171,17 +171,17 @@ var inAlternative = regexp.MustCompile(`\.any_of\[[0-9]+\]`)
 // located adds a line to an error of Validate: the line of the field in the error, or of
 // the nearest field around it in the file. For a field that all alternatives share, located
 // shortens the path to the field beside the list.
-func (w *decoder) located(err error) error {
+func (d *decoder) located(err error) error {
 	path, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
 		path, text = "", err.Error()
 	}
-	line := w.lines[path]
-	if common := inAlternative.ReplaceAllString(path, ""); line == 0 && w.lines[common] > 0 {
+	line := d.lines[path]
+	if common := inAlternative.ReplaceAllString(path, ""); line == 0 && d.lines[common] > 0 {
 		path = common
 	}
 	for at := path; line == 0 && at != ""; at = at[:max(strings.LastIndexByte(at, '.'), 0)] {
-		line = w.lines[at]
+		line = d.lines[at]
 	}
 	return &fieldError{task.ErrInvalid, path, text, line}
 }

@@ -16,8 +16,8 @@ import (
 const maxVariables = 100
 
 // substitute replaces the variables in the paths of t.
-func (w *decoder) substitute(t *task.Spec) error {
-	s := substitution{values: t.Envs, budget: MaxSize, lines: w.lines}
+func (d *decoder) substitute(t *task.Spec) error {
+	s := substitution{values: t.Envs, budget: MaxSize, lines: d.lines}
 	t.Workdir = s.replace("workdir", t.Workdir)
 	t.Git.URL, t.Git.Ref = s.replace("workdir", t.Git.URL), s.replace("workdir", t.Git.Ref)
 	t.Volumes = s.replaceAll("volumes", t.Volumes)

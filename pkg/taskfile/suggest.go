@@ -41,16 +41,16 @@ var otherNames = map[string]string{
 
 // unknown returns the error for a key that s does not have. The error suggests the nearest
 // key of s or of another table.
-func (w *decoder) unknown(key string, s schema) error {
-	tables := w.tables()
+func (d *decoder) unknown(key string, s schema) error {
+	tables := d.tables()
 	name := otherNames[strings.ToLower(key)]
 	switch {
 	case len(tables) == 0:
 		name = nearest(key, maps.Keys(s))
 	case strings.Contains(name, " "):
-		return w.rejected(problem.UnknownField, "unknown field; %s", name)
+		return d.rejected(problem.UnknownField, "unknown field; %s", name)
 	case name != "":
-		name = w.relative(name)
+		name = d.relative(name)
 	default:
 		name = nearest(key, maps.Keys(s))
 	}
@@ -61,16 +61,16 @@ func (w *decoder) unknown(key string, s schema) error {
 	}
 	switch {
 	case name != "":
-		return w.rejected(problem.UnknownField, "unknown field, did you mean %s?", name)
+		return d.rejected(problem.UnknownField, "unknown field, did you mean %s?", name)
 	case len(tables) == 0:
-		return w.rejected(problem.UnknownField, "unknown field")
+		return d.rejected(problem.UnknownField, "unknown field")
 	}
-	return w.rejected(problem.UnknownField, "unknown field; remove it, or write it under envs if the scripts read it")
+	return d.rejected(problem.UnknownField, "unknown field; remove it, or write it under envs if the scripts read it")
 }
 
 // relative returns a path without the keys that lead to the current mapping.
-func (w *decoder) relative(path string) string {
-	here := fieldPath{w.steps[:len(w.steps)-1]}
+func (d *decoder) relative(path string) string {
+	here := fieldPath{d.steps[:len(d.steps)-1]}
 	return strings.TrimPrefix(path, here.path()+".")
 }
 

@@ -145,44 +145,44 @@ func (n *node) remove(field string) *node {
 // ParseVolume parses the JSON body of a volume.
 func ParseVolume(data []byte) (task.Volume, error) {
 	var v task.Volume
-	w := decoder{what: "a volume", tables: func() []table { return nil }}
-	if err := w.read(data, fromJSON, volumeFields(&v)); err != nil {
+	d := decoder{what: "a volume", tables: func() []table { return nil }}
+	if err := d.read(data, fromJSON, volumeFields(&v)); err != nil {
 		return task.Volume{}, err
 	}
 	if err := v.Validate(); err != nil {
-		return task.Volume{}, w.located(err)
+		return task.Volume{}, d.located(err)
 	}
 	return v, nil
 }
 
 func parseTask(data []byte, decode treeParser, o Overrides, q *diagnostics) (task.Spec, []string, error) {
-	w := decoder{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables, diagnostics: q}
-	t, err := taskPools.fill(func(s schema) error { return w.read(data, decode, s) })
+	d := decoder{what: "a task", given: o.Envs, secrets: o.Secrets, tables: taskTables, diagnostics: q}
+	t, err := taskPools.fill(func(s schema) error { return d.read(data, decode, s) })
 	if err != nil {
 		return task.Spec{}, nil, err
 	}
 	o.Override(&t)
 	if q.wrong() {
-		if err := w.validate(&t); err != nil {
+		if err := d.validate(&t); err != nil {
 			q.correct(findingOf(err))
 		}
 		return task.Spec{}, nil, errEnough
 	}
-	if err := w.finish(&t); err != nil {
+	if err := d.finish(&t); err != nil {
 		return task.Spec{}, nil, err
 	}
-	return t, w.warnings, nil
+	return t, d.warnings, nil
 }
 
 // finish does what requires the whole task: it replaces variables in paths, calls the
 // checks of package task, and warns of fields that do not fit together.
-func (w *decoder) finish(t *task.Spec) error {
-	if err := w.validate(t); err != nil {
+func (d *decoder) finish(t *task.Spec) error {
+	if err := d.validate(t); err != nil {
 		return err
 	}
 	for dir := range t.Volumes {
-		if w.mounts[path.Clean(dir)] {
-			return &fieldError{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", w.lines[podConfigPath]}
+		if d.mounts[path.Clean(dir)] {
+			return &fieldError{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", d.lines[podConfigPath]}
 		}
 	}
 	for _, values := range []struct {
@@ -192,50 +192,50 @@ func (w *decoder) finish(t *task.Spec) error {
 		for _, name := range []string{"SKYPILOT_DOCKER_USERNAME", "SKYPILOT_DOCKER_PASSWORD", "SKYPILOT_DOCKER_SERVER"} {
 			if _, given := values.names[name]; given {
 				at := values.field + "." + name
-				return &fieldError{task.ErrInvalid, at, "registry logins are not supported; name a pull secret in config.kubernetes.pod_config, under spec.imagePullSecrets", w.lines[at]}
+				return &fieldError{task.ErrInvalid, at, "registry logins are not supported; name a pull secret in config.kubernetes.pod_config, under spec.imagePullSecrets", d.lines[at]}
 			}
 		}
 	}
-	w.remark(*t)
-	w.remarkPrograms(*t)
+	d.remark(*t)
+	d.remarkPrograms(*t)
 	return nil
 }
 
 // validate replaces the variables in the paths of a task and then checks the task.
-func (w *decoder) validate(t *task.Spec) error {
-	if err := w.substitute(t); err != nil {
+func (d *decoder) validate(t *task.Spec) error {
+	if err := d.substitute(t); err != nil {
 		return err
 	}
 	if err := t.Validate(); err != nil {
-		return w.located(err)
+		return d.located(err)
 	}
 	return nil
 }
 
 // remark warns of fields that are accepted and work differently than in SkyPilot.
-func (w *decoder) remark(t task.Spec) {
+func (d *decoder) remark(t task.Spec) {
 	for _, name := range task.Variables() {
 		if _, given := t.Envs[name]; given {
-			w.warnAt("envs."+name, "set by the launcher; this value is not used")
+			d.warnAt("envs."+name, "set by the launcher; this value is not used")
 		}
 		if _, given := t.Secrets[name]; given {
-			w.warnAt("secrets."+name, "set by the launcher; this value is not used")
+			d.warnAt("secrets."+name, "set by the launcher; this value is not used")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		if _, given := t.Envs[name]; given {
-			w.warnAt("envs."+name, "also set under secrets; this value is not used")
+			d.warnAt("envs."+name, "also set under secrets; this value is not used")
 		}
 	}
 	all, queue := t.Resources.Alternatives(), t.Config.Kubernetes.Kueue.LocalQueue
 	if t.Nodes() > 1 && slices.ContainsFunc(all, func(r task.Resources) bool { return r.JobRecovery.MayRestart() }) {
-		w.warnAt("resources.job_recovery", "each node restarts on its own, not all nodes together")
+		d.warnAt("resources.job_recovery", "each node restarts on its own, not all nodes together")
 	}
 	for _, r := range all {
-		w.remarkSurprises(r)
+		d.remarkSurprises(r)
 	}
 	if t.Nodes() > 1 && queue != "" {
-		w.warnAt("config.kubernetes.kueue", "Kueue admits each node on its own, not all nodes together")
+		d.warnAt("config.kubernetes.kueue", "Kueue admits each node on its own, not all nodes together")
 	}
 }
 
@@ -247,11 +247,11 @@ const (
 
 // remarkSurprises adds findings on resources that the server accepts, and that surprise. A submission
 // has no such warnings.
-func (w *decoder) remarkSurprises(r task.Resources) {
+func (d *decoder) remarkSurprises(r task.Resources) {
 	remark := func(field, format string, args ...any) {
 		field = "resources." + field
-		if w.diagnostics != nil {
-			w.diagnostics.correctWarning(Finding{Field: field, Line: w.lines[field], Severity: Warning, Text: fmt.Sprintf(format, args...)})
+		if d.diagnostics != nil {
+			d.diagnostics.correctWarning(Finding{Field: field, Line: d.lines[field], Severity: Warning, Text: fmt.Sprintf(format, args...)})
 		}
 	}
 	const waits = "hardly any machine has so much; a node of a task runs on one machine, and the task waits until the cluster has such a machine"
@@ -270,9 +270,9 @@ func (w *decoder) remarkSurprises(r task.Resources) {
 type treeParser func(data []byte) (*node, error)
 
 // read parses data into a tree and reads the tree with s.
-func (w *decoder) read(data []byte, decode treeParser, s schema) error {
+func (d *decoder) read(data []byte, decode treeParser, s schema) error {
 	if len(data) > MaxSize {
-		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", w.what, len(data), MaxSize))
+		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", d.what, len(data), MaxSize))
 	}
 	if data = documents.Text(data); !utf8.Valid(data) {
 		return notUTF8(data)
@@ -282,23 +282,23 @@ func (w *decoder) read(data []byte, decode treeParser, s schema) error {
 		return err
 	}
 	if root.kind != mapping {
-		return w.wrong("%s must be a mapping of fields, not %s", w.what, root.kind)
+		return d.wrong("%s must be a mapping of fields, not %s", d.what, root.kind)
 	}
-	if err := w.foreign(root, s); err != nil {
+	if err := d.foreign(root, s); err != nil {
 		return err
 	}
-	return w.fields(root, s)
+	return d.fields(root, s)
 }
 
 // foreign returns an error if a text is an object of Kubernetes.
-func (w *decoder) foreign(root *node, s schema) error {
+func (d *decoder) foreign(root *node, s schema) error {
 	if _, known := s["run"]; !known || !root.has("apiVersion") || !root.has("kind") {
 		return nil
 	}
 	kind := root.member("kind")
-	w.push("kind", kind.line)
-	defer w.pop()
-	return w.wrong("%s is an object of Kubernetes, not a task; apply the file with kubectl, or write the command of its container under run, and its image under resources.image_id", kind.value.quoted())
+	d.push("kind", kind.line)
+	defer d.pop()
+	return d.wrong("%s is an object of Kubernetes, not a task; apply the file with kubectl, or write the command of its container under run, and its image under resources.image_id", kind.value.quoted())
 }
 
 // notUTF8 returns the error about a text that is not UTF-8.

@@ -11,20 +11,20 @@ import (
 
 // workdir stores a directory or a git repository.
 func workdir(to *string, repository *task.Git) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind == mapping {
-			return git(repository)(w, n)
+			return git(repository)(d, n)
 		}
-		return text(to)(w, n)
+		return text(to)(d, n)
 	}
 }
 
 // git stores the URL and the reference of a git repository.
 func git(to *task.Git) reader {
-	return func(w *decoder, n *node) error {
-		err := w.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
+	return func(d *decoder, n *node) error {
+		err := d.fields(n, schema{"url": group(text(&to.URL)), "ref": group(text(&to.Ref))})
 		if err == nil && to.URL == "" && n.isSet() {
-			return w.wrong("must have the url of a git repository")
+			return d.wrong("must have the url of a git repository")
 		}
 		return err
 	}
@@ -32,11 +32,11 @@ func git(to *task.Git) reader {
 
 // eventCallback stores a URL, and warns about a shell command.
 func eventCallback(to *string) reader {
-	return func(w *decoder, n *node) error {
-		err := text(to)(w, n)
+	return func(d *decoder, n *node) error {
+		err := text(to)(d, n)
 		if *to != "" && !callback.IsURL(*to) {
 			*to = ""
-			w.warn("not called, because the value is not an https URL; the server runs no commands of users")
+			d.warn("not called, because the value is not an https URL; the server runs no commands of users")
 		}
 		return err
 	}
@@ -45,18 +45,18 @@ func eventCallback(to *string) reader {
 // envs stores environment variables. A variable without a value is an error unless an
 // override gives one, as in SkyPilot.
 func envs(to *map[string]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of names to values, not %s", n.kind)
+			return d.wrong("must be a mapping of names to values, not %s", n.kind)
 		}
-		return w.each(n, func(name string, value *node) error {
-			if _, given := w.given[name]; given {
+		return d.each(n, func(name string, value *node) error {
+			if _, given := d.given[name]; given {
 				return nil
 			}
 			if value.kind == null {
-				return w.noValue(name, `write %s: "" for an empty value, or pass --env %[1]s=VALUE`)
+				return d.noValue(name, `write %s: "" for an empty value, or pass --env %[1]s=VALUE`)
 			}
-			return w.put(to, name, value)
+			return d.put(to, name, value)
 		})
 	}
 }
@@ -64,79 +64,79 @@ func envs(to *map[string]string) reader {
 // secrets stores secret environment variables. References to SkyPilot's managed secrets,
 // which have the prefix secrets: and no value, are rejected.
 func secrets(to *map[string]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind == list && len(n.items) > 0 {
-			return w.wrong("%s", noSecrets)
+			return d.wrong("%s", noSecrets)
 		}
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of names to values, not %s", n.kind)
+			return d.wrong("must be a mapping of names to values, not %s", n.kind)
 		}
-		return w.each(n, func(name string, value *node) error {
+		return d.each(n, func(name string, value *node) error {
 			if strings.HasPrefix(name, "secrets:") {
-				return w.wrong("%s", noSecrets)
+				return d.wrong("%s", noSecrets)
 			}
-			if _, given := w.secrets[name]; given {
+			if _, given := d.secrets[name]; given {
 				return nil
 			}
 			// task.Redacted comes from a specification that the server returned
 			if value.kind == null || value.text == task.Redacted {
-				return w.noValue(name, "pass --secret %s=VALUE, or --secret %[1]s to take the value from your environment")
+				return d.noValue(name, "pass --secret %s=VALUE, or --secret %[1]s to take the value from your environment")
 			}
-			return w.put(to, name, value)
+			return d.put(to, name, value)
 		})
 	}
 }
 
 // noValue returns the error for a variable without a value. hint says how to set a value.
-func (w *decoder) noValue(name, hint string) error {
+func (d *decoder) noValue(name, hint string) error {
 	if err := task.CheckVariable(name); err != nil {
-		return w.wrong("%v", err)
+		return d.wrong("%v", err)
 	}
-	return w.wrong("has no value; "+hint, name)
+	return d.wrong("has no value; "+hint, name)
 }
 
 // fileMounts stores the paths to upload: `path: source`. A mapping describes a bucket, as
 // in SkyPilot.
 func fileMounts(to *map[string]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of paths to sources, not %s", n.kind)
+			return d.wrong("must be a mapping of paths to sources, not %s", n.kind)
 		}
-		return w.each(n, func(path string, value *node) error {
+		return d.each(n, func(path string, value *node) error {
 			switch {
 			case value.kind == null:
 				return nil
 			case value.kind == mapping:
-				if err := w.fields(value, storageFields()); err != nil || !value.isSet() {
+				if err := d.fields(value, storageFields()); err != nil || !value.isSet() {
 					return err
 				}
-				return w.wrong("%s", task.NoBuckets)
+				return d.wrong("%s", task.NoBuckets)
 			case value.kind == scalar && value.text == "":
-				return w.wrong("must name a file or directory")
+				return d.wrong("must name a file or directory")
 			}
-			return w.put(to, path, value)
+			return d.put(to, path, value)
 		})
 	}
 }
 
 // outputs stores the paths of outputs. The mapping of SkyPilot estimates costs.
 func outputs(to *[]string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		switch n.kind {
 		case mapping:
-			w.warn("not used; the server runs on one cluster and needs no cost estimate")
+			d.warn("not used; the server runs on one cluster and needs no cost estimate")
 			return nil
 		case list:
-			return w.items(n, func(item *node) error {
+			return d.items(n, func(item *node) error {
 				var path string
-				if err := text(&path)(w, item); err != nil {
+				if err := text(&path)(d, item); err != nil {
 					return err
 				}
 				*to = append(*to, path)
 				return nil
 			})
 		}
-		return w.wrong("must be a list of paths, not %s", n.kind)
+		return d.wrong("must be a list of paths, not %s", n.kind)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 // volumes stores the mounts of a task: `path: name`, `path: {name: name, sub_path:
 // directory}`, or `path: {size: size}` for per-node volumes.
 func volumes(t *task.Spec) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of mount paths to volumes, not %s", n.kind)
+			return d.wrong("must be a mapping of mount paths to volumes, not %s", n.kind)
 		}
-		return w.each(n, func(path string, value *node) error {
+		return d.each(n, func(path string, value *node) error {
 			if value.kind == mapping && value.has("size") && !value.has("name") {
-				return ephemeralAt(&t.Ephemeral, path)(w, value)
+				return ephemeralAt(&t.Ephemeral, path)(d, value)
 			}
 			var name, sub string
 			read := text(&name)
@@ -26,22 +26,22 @@ func volumes(t *task.Spec) reader {
 				read = mappingOf(mountFields(&name, &sub))
 			}
 			if value.kind != null {
-				if err := read(w, value); err != nil {
+				if err := read(d, value); err != nil {
 					return err
 				}
 			}
 			switch {
 			case name == "":
-				return w.wrong("must name a volume, which 'k8s-cli volumes list' shows")
+				return d.wrong("must name a volume, which 'k8s-cli volumes list' shows")
 			case strings.ContainsAny(name[:1], "./~"):
-				return w.wrong("%s is a path, not the name of a volume; to upload a directory, write it under file_mounts", task.Quote(name))
+				return d.wrong("%s is a path, not the name of a volume; to upload a directory, write it under file_mounts", task.Quote(name))
 			}
 			if sub != "" {
-				if err := w.put(&t.SubPaths, path, &node{kind: scalar, text: sub}); err != nil {
+				if err := d.put(&t.SubPaths, path, &node{kind: scalar, text: sub}); err != nil {
 					return err
 				}
 			}
-			return w.put(&t.Volumes, path, &node{kind: scalar, text: name})
+			return d.put(&t.Volumes, path, &node{kind: scalar, text: name})
 		})
 	}
 }
@@ -60,9 +60,9 @@ func mountFields(name, sub *string) schema {
 
 // ephemeralAt stores one per-node volume in SkyPilot's form.
 func ephemeralAt(to *task.Ephemerals, path string) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		var e task.Ephemeral
-		if err := w.fields(n, ephemeralFields(&e)); err != nil {
+		if err := d.fields(n, ephemeralFields(&e)); err != nil {
 			return err
 		}
 		if *to == nil {
@@ -88,8 +88,8 @@ func ephemeralFields(e *task.Ephemeral) schema {
 
 // claimSize stores a size. A number without a unit means GiB, as in SkyPilot.
 func claimSize(to *string) reader {
-	return func(w *decoder, n *node) error {
-		if err := text(to)(w, n); err != nil {
+	return func(d *decoder, n *node) error {
+		if err := text(to)(d, n); err != nil {
 			return err
 		}
 		if _, err := strconv.ParseFloat(*to, 64); err == nil {
@@ -99,22 +99,22 @@ func claimSize(to *string) reader {
 	}
 }
 
-func claimType(w *decoder, n *node) error {
+func claimType(d *decoder, n *node) error {
 	if n.kind != scalar || !strings.EqualFold(n.text, "k8s-pvc") {
-		return w.wrong("%s is not supported; the only type is k8s-pvc", n.quoted())
+		return d.wrong("%s is not supported; the only type is k8s-pvc", n.quoted())
 	}
 	return nil
 }
 
 // ephemerals stores per-node volumes in the form of the JSON API.
 func ephemerals(to *task.Ephemerals) reader {
-	return func(w *decoder, n *node) error {
+	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
-			return w.wrong("must be a mapping of mount paths to volumes, not %s", n.kind)
+			return d.wrong("must be a mapping of mount paths to volumes, not %s", n.kind)
 		}
-		return w.each(n, func(path string, value *node) error {
+		return d.each(n, func(path string, value *node) error {
 			var e task.Ephemeral
-			err := w.fields(value, schema{
+			err := d.fields(value, schema{
 				"size":          group(text(&e.Size)),
 				"storage_class": group(optionalText(&e.StorageClass)),
 				"access_mode":   group(text(&e.AccessMode)),

@@ -93,10 +93,10 @@ func CurrentContext(lookup func(string) (string, bool)) (KubeContext, error) {
 	return place, err
 }
 
-func (p KubeContext) read() (all []kubeconfig, dirs []string, err error) {
-	for _, path := range p.Files {
+func (k KubeContext) read() (all []kubeconfig, dirs []string, err error) {
+	for _, path := range k.Files {
 		data, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) && len(p.Files) > 1 {
+		if errors.Is(err, os.ErrNotExist) && len(k.Files) > 1 {
 			continue
 		}
 		if err != nil {
@@ -112,12 +112,12 @@ func (p KubeContext) read() (all []kubeconfig, dirs []string, err error) {
 }
 
 // user returns the user of the context.
-func (p KubeContext) user() (kubeUser, error) {
-	all, dirs, err := p.read()
+func (k KubeContext) user() (kubeUser, error) {
+	all, dirs, err := k.read()
 	if err != nil {
 		return kubeUser{}, err
 	}
-	name, _ := p.names(all)
+	name, _ := k.names(all)
 	for i, c := range all {
 		for _, u := range c.Users {
 			if u.Name == name && name != "" {
@@ -126,14 +126,14 @@ func (p KubeContext) user() (kubeUser, error) {
 			}
 		}
 	}
-	return kubeUser{}, fmt.Errorf("your kubeconfig has no user for the context %q", p.Context)
+	return kubeUser{}, fmt.Errorf("your kubeconfig has no user for the context %q", k.Context)
 }
 
 // names returns the names of the context's user and cluster.
-func (p KubeContext) names(all []kubeconfig) (user, cluster string) {
+func (k KubeContext) names(all []kubeconfig) (user, cluster string) {
 	for _, c := range all {
 		for _, context := range c.Contexts {
-			if context.Name == p.Context {
+			if context.Name == k.Context {
 				return context.Context.User, context.Context.Cluster
 			}
 		}
@@ -142,12 +142,12 @@ func (p KubeContext) names(all []kubeconfig) (user, cluster string) {
 }
 
 // Cluster returns the URL of the context's cluster.
-func (p KubeContext) Cluster() (string, error) {
-	all, _, err := p.read()
+func (k KubeContext) Cluster() (string, error) {
+	all, _, err := k.read()
 	if err != nil {
 		return "", err
 	}
-	_, name := p.names(all)
+	_, name := k.names(all)
 	for _, c := range all {
 		for _, cluster := range c.Clusters {
 			if cluster.Name == name {
@@ -155,13 +155,13 @@ func (p KubeContext) Cluster() (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("your kubeconfig has no cluster for the context %q", p.Context)
+	return "", fmt.Errorf("your kubeconfig has no cluster for the context %q", k.Context)
 }
 
 // token returns the token with which the context authenticates to Kubernetes. A
 // credential plugin writes its messages to talk.
-func (p KubeContext) token(ctx context.Context, talk io.Writer) (string, error) {
-	u, err := p.user()
+func (k KubeContext) token(ctx context.Context, talk io.Writer) (string, error) {
+	u, err := k.user()
 	switch {
 	case err != nil:
 		return "", err
@@ -180,7 +180,7 @@ func (p KubeContext) token(ctx context.Context, talk io.Writer) (string, error) 
 	case u.Token != "":
 		return u.Token, nil
 	}
-	return "", fmt.Errorf("the context %q has no token, and other servers do not accept its certificate; create a token with kubectl create token and pass it with --token-stdin", p.Context)
+	return "", fmt.Errorf("the context %q has no token, and other servers do not accept its certificate; create a token with kubectl create token and pass it with --token-stdin", k.Context)
 }
 
 // run gets a token from the credential plugin of the context, as client-go does.

@@ -26,20 +26,20 @@ type byRules struct {
 	nested bool // .gitignore files apply to their directories
 }
 
-func (s byRules) enter(dir string, at []string) (selector, error) {
-	if !s.nested {
-		return s, nil
+func (b byRules) enter(dir string, at []string) (selector, error) {
+	if !b.nested {
+		return b, nil
 	}
 	more, err := readRules(filepath.Join(dir, gitIgnore), at)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return byRules{append(slices.Clip(s.rules), more...), true}, nil
+	return byRules{append(slices.Clip(b.rules), more...), true}, nil
 }
 
 // has reports what the last rule says that matches. The directories above the entry are not excluded.
-func (s byRules) has(at []string, isDir bool) bool {
-	for _, r := range slices.Backward(s.rules) {
+func (b byRules) has(at []string, isDir bool) bool {
+	for _, r := range slices.Backward(b.rules) {
 		if r.matches(at, isDir) {
 			return r.include
 		}

@@ -67,7 +67,7 @@ func newGitSelector(ctx context.Context, dir string, top []string) (*byGit, erro
 }
 
 // addDirs adds the directories that no pattern excludes, although git has no file of them.
-func (s *byGit) addDirs(g gitAt) error {
+func (b *byGit) addDirs(g gitAt) error {
 	for level := []string{""}; len(level) > 0; {
 		var doubtful, next []string
 		for _, at := range level {
@@ -78,8 +78,8 @@ func (s *byGit) addDirs(g gitAt) error {
 			for _, item := range items {
 				name := path.Join(at, item.Name())
 				switch {
-				case !item.IsDir() || item.Name() == gitDir || s.files[name]:
-				case s.dirs[name]:
+				case !item.IsDir() || item.Name() == gitDir || b.files[name]:
+				case b.dirs[name]:
 					next = append(next, name)
 				default:
 					doubtful = append(doubtful, name)
@@ -92,7 +92,7 @@ func (s *byGit) addDirs(g gitAt) error {
 		}
 		for _, name := range doubtful {
 			if !ignored[name] {
-				s.dirs[name] = true
+				b.dirs[name] = true
 				next = append(next, name)
 			}
 		}
@@ -102,16 +102,16 @@ func (s *byGit) addDirs(g gitAt) error {
 }
 
 // enter returns a selector of its own for a repository in this one.
-func (s *byGit) enter(dir string, at []string) (selector, error) {
-	if len(at) > len(s.top) && s.files[strings.Join(at[len(s.top):], "/")] {
-		return newGitSelector(s.ctx, dir, at)
+func (b *byGit) enter(dir string, at []string) (selector, error) {
+	if len(at) > len(b.top) && b.files[strings.Join(at[len(b.top):], "/")] {
+		return newGitSelector(b.ctx, dir, at)
 	}
-	return s, nil
+	return b, nil
 }
 
-func (s *byGit) has(at []string, isDir bool) bool {
-	name := strings.Join(at[len(s.top):], "/")
-	return s.files[name] || isDir && s.dirs[name]
+func (b *byGit) has(at []string, isDir bool) bool {
+	name := strings.Join(at[len(b.top):], "/")
+	return b.files[name] || isDir && b.dirs[name]
 }
 
 // A gitAt runs git in a directory.

@@ -40,16 +40,16 @@ type Key struct {
 
 // List returns the request of a caller at the time now. The error is of kind task.ErrInvalid if
 // the cursor belongs to a list with other parameters.
-func (q Tasks) List(caller string, now time.Time) (List, error) {
-	l := List{Tasks: q, Caller: caller}
-	if q.Since != "" {
-		from, err := ParseSince(q.Since, now)
+func (t Tasks) List(caller string, now time.Time) (List, error) {
+	l := List{Tasks: t, Caller: caller}
+	if t.Since != "" {
+		from, err := ParseSince(t.Since, now)
 		if err != nil {
 			return l, invalid(paramSince, err)
 		}
 		l.From = from
 	}
-	if q.Cursor == "" {
+	if t.Cursor == "" {
 		return l, nil
 	}
 	return l, l.readCursor()

@@ -81,42 +81,42 @@ const (
 )
 
 // Values returns the parameters as the query of a URL.
-func (q Tasks) Values() url.Values {
+func (t Tasks) Values() url.Values {
 	v := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
 			v.Set(name, value)
 		}
 	}
-	if q.AllUsers {
+	if t.AllUsers {
 		v.Set(paramAllUsers, "true")
 	}
-	for _, p := range q.Phases {
+	for _, p := range t.Phases {
 		v.Add(paramStatus, string(p))
 	}
-	for _, label := range q.Labels {
+	for _, label := range t.Labels {
 		v.Add(paramLabel, label)
 	}
-	for _, annotation := range q.Annotations {
+	for _, annotation := range t.Annotations {
 		v.Add(paramAnnotation, annotation)
 	}
-	for _, reason := range q.Reasons {
+	for _, reason := range t.Reasons {
 		v.Add(paramReason, reason)
 	}
-	set(paramUser, q.User)
-	set(paramName, q.Name)
-	set(paramNamePrefix, q.NamePrefix)
-	set(paramNameContains, q.NameContains)
-	set(paramSince, q.Since)
-	set(paramGroup, q.Group)
-	set(paramSort, string(q.Sort))
-	set(paramCursor, q.Cursor)
-	set(paramView, string(q.View))
-	if q.Limit > 0 {
-		v.Set(paramLimit, strconv.Itoa(q.Limit))
+	set(paramUser, t.User)
+	set(paramName, t.Name)
+	set(paramNamePrefix, t.NamePrefix)
+	set(paramNameContains, t.NameContains)
+	set(paramSince, t.Since)
+	set(paramGroup, t.Group)
+	set(paramSort, string(t.Sort))
+	set(paramCursor, t.Cursor)
+	set(paramView, string(t.View))
+	if t.Limit > 0 {
+		v.Set(paramLimit, strconv.Itoa(t.Limit))
 	}
-	if q.Offset > 0 {
-		v.Set(paramOffset, strconv.Itoa(q.Offset))
+	if t.Offset > 0 {
+		v.Set(paramOffset, strconv.Itoa(t.Offset))
 	}
 	return v
 }
