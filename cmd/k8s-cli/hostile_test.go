@@ -62,9 +62,9 @@ func TestNoCommandFollowsARedirect(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsObeyedByATerminal checks that no command prints characters of an answer
+// TestAnswersCannotControlTheTerminal checks that no command prints characters of an answer
 // that control a terminal.
-func TestNoAnswerIsObeyedByATerminal(t *testing.T) {
+func TestAnswersCannotControlTheTerminal(t *testing.T) {
 	for _, command := range everyCommand {
 		for name, handle := range map[string]http.HandlerFunc{
 			"answers": hostileAnswers,

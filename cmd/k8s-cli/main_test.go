@@ -93,7 +93,7 @@ func TestListShowsTheNewest50(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatHelps(t *testing.T) {
+func TestErrorsNameTheRemedy(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		code   int

@@ -103,7 +103,7 @@ func TestReasonsWithoutATerminal(t *testing.T) {
 	}
 }
 
-func TestHowATaskIsGettingOn(t *testing.T) {
+func TestProgressOfATask(t *testing.T) {
 	at := func(hosts ...string) (nodes []task.Node) {
 		for _, h := range hosts {
 			nodes = append(nodes, task.Node{Host: h})

@@ -272,16 +272,16 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-func TestHealthOfSomethingElse(t *testing.T) {
+func TestHealthOfAnotherService(t *testing.T) {
 	err := serve(t, answering(http.StatusOK, `{"status": "ok", "service": "other"}`)).Health(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `service "other"`) {
 		t.Errorf("Health = %v", err)
 	}
 }
 
-// TestNoID checks that an invalid id causes no request: POST /tasks//stop would stop all
+// TestInvalidIDsCauseNoRequest checks that an invalid id causes no request: POST /tasks//stop would stop all
 // tasks.
-func TestNoID(t *testing.T) {
+func TestInvalidIDsCauseNoRequest(t *testing.T) {
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the client asked %s", r.RequestURI) })
 	for _, id := range []string{"", ".", "..", "a/b", "x/..", `a\b`} {
 		for name, call := range map[string]func() error{

@@ -31,7 +31,7 @@ func gzipped(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		handle http.HandlerFunc
@@ -92,7 +92,7 @@ func TestRejectedTasksAreAnError(t *testing.T) {
 	}
 }
 
-func TestWhatComesWithARefusal(t *testing.T) {
+func TestErrorHoldsRetryAfterAndRequestID(t *testing.T) {
 	c := serve(t, answering(503, `{"detail": "full"}`, "Retry-After", "70", "X-Request-Id", "r1"))
 	_, err := c.Tasks(t.Context(), false)
 	e, ok := errors.AsType[*Error](err)
@@ -138,7 +138,7 @@ func TestUnusableURL(t *testing.T) {
 	}
 }
 
-func TestNotJSON(t *testing.T) {
+func TestAnswerThatIsNotJSON(t *testing.T) {
 	c := serve(t, answering(http.StatusOK, "<html>welcome</html>"))
 	_, err := c.Tasks(t.Context(), false)
 	if err == nil || !strings.Contains(err.Error(), "the answer of "+c.url+" to GET /tasks is not as documented") {
@@ -156,7 +156,7 @@ func silent() (http.HandlerFunc, <-chan struct{}) {
 	}, asked
 }
 
-func TestNoAnswer(t *testing.T) {
+func TestTimeoutWithoutAnswer(t *testing.T) {
 	handle, _ := silent()
 	c := serve(t, handle)
 	c.timeout = 20 * time.Millisecond

@@ -86,7 +86,7 @@ func rest(s *EventStream) (ids []string, err error) {
 	}
 }
 
-func TestAStreamOfEventsIsTakenUpWhereItBroke(t *testing.T) {
+func TestStreamOfEventsResumes(t *testing.T) {
 	progress := happened(0, task.Pending)
 	progress.ID = task.EventID{}
 	s, c := play(t,
@@ -108,7 +108,7 @@ func TestAStreamOfEventsIsTakenUpWhereItBroke(t *testing.T) {
 	}
 }
 
-func TestStreamsThatDoNotGoOn(t *testing.T) {
+func TestStreamsOfEventsEndForGood(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		acts []http.HandlerFunc

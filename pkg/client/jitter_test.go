@@ -92,7 +92,7 @@ func paused(t *testing.T, name string, set func(*Client)) time.Duration {
 	return at[1].Sub(at[0])
 }
 
-func TestClientsDoNotComeBackInStep(t *testing.T) {
+func TestRepeatsAreJittered(t *testing.T) {
 	for name, how := range first {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -51,7 +51,7 @@ func TestPagesFollowTheCursor(t *testing.T) {
 	}
 }
 
-func TestPagesEndWithAnErrorOrTheReader(t *testing.T) {
+func TestPagesEndAtAnErrorOrABreak(t *testing.T) {
 	var count int
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if count++; r.URL.Query().Get("cursor") == "bad" {
@@ -79,7 +79,7 @@ func TestPagesEndWithAnErrorOrTheReader(t *testing.T) {
 	}
 }
 
-func TestOverviews(t *testing.T) {
+func TestSummaryAndCapacity(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
 			"/summary?all_users=true": `{"total":2,"by_status":{"running":2},"by_reason":{},"by_user":{"ann":{"running":2}},"backlog":{"tasks":1,"oldest":"2026-01-02T03:04:05Z","tasks_per_second":1.5}}`,
@@ -124,9 +124,9 @@ func TestOverviews(t *testing.T) {
 	}
 }
 
-// TestListsOverHTTPReadWhatTheServerReads checks that the server reads the parameters that the
+// TestQueriesOfListsAreParsedByTheServer checks that the server reads the parameters that the
 // client writes.
-func TestListsOverHTTPReadWhatTheServerReads(t *testing.T) {
+func TestQueriesOfListsAreParsedByTheServer(t *testing.T) {
 	var got query.Tasks
 	var err error
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func TestWhatIsSafeToRepeatIsRepeated(t *testing.T) {
+func TestSafeRequestsAreRepeated(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ask   func(context.Context, *Client) error
@@ -124,7 +124,7 @@ func starting() (*http.Response, error) {
 	return answer(http.StatusServiceUnavailable, `{"detail": "the server is starting", "reason": "Starting"}`), nil
 }
 
-func TestAServerThatAsksForTooLongAWaitIsNotWaitedFor(t *testing.T) {
+func TestLongRetryAfterIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		c := inMemory(func(w http.ResponseWriter, _ *http.Request) {
@@ -138,9 +138,9 @@ func TestAServerThatAsksForTooLongAWaitIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestABatchIsRepeatedUntilAllIsTaken checks that the client sends a whole batch again
+// TestBatchIsRepeatedUntilAllTasksAreAccepted checks that the client sends a whole batch again
 // under the same key if the server was too busy for some tasks.
-func TestABatchIsRepeatedUntilAllIsTaken(t *testing.T) {
+func TestBatchIsRepeatedUntilAllTasksAreAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
 		c := inMemory(func(w http.ResponseWriter, r *http.Request) {

@@ -85,10 +85,10 @@ func byNode(text string) string {
 	return strings.Join(lines, "")
 }
 
-// TestALogThatBreaksIsReadOn checks that a log is complete after any number of
+// TestLogResumesAfterABreak checks that a log is complete after any number of
 // interruptions, even if another pod of the server sends the lines of the nodes in another
 // order.
-func TestALogThatBreaksIsReadOn(t *testing.T) {
+func TestLogResumesAfterABreak(t *testing.T) {
 	for _, tt := range []struct {
 		nodes  int
 		stamps bool
@@ -126,7 +126,7 @@ func TestALogThatBreaksIsReadOn(t *testing.T) {
 	}
 }
 
-func TestALogThatCannotBeReadOn(t *testing.T) {
+func TestLogThatCannotResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		breaks := func(code int) func(http.ResponseWriter, *http.Request) {
 			asked := false
@@ -202,9 +202,9 @@ func (r *pinging) Read(p []byte) (int, error) {
 	return copy(p, "\n"), nil
 }
 
-// TestALogNoticesSilence checks that the client asks again on a path that swallows data, and gives up
+// TestSilentLogIsResumed checks that the client asks again on a path that swallows data, and gives up
 // if the path stays silent.
-func TestALogNoticesSilence(t *testing.T) {
+func TestSilentLogIsResumed(t *testing.T) {
 	const first, last = "2026-01-02T03:04:05Z one\n", "2026-01-02T03:04:06Z two\n"
 	for name, tt := range map[string]struct {
 		silent    int // request on which the path swallows data

@@ -128,7 +128,7 @@ func TestHashesDistinguishSubmissions(t *testing.T) {
 	}
 }
 
-func TestBodiesIgnoreWhatTheServerChose(t *testing.T) {
+func TestBodyIgnoresTheChoicesOfTheServer(t *testing.T) {
 	one := Submit{ID: "a", User: "ann", Image: "i", Key: "k", Task: Spec{Run: "true"}}
 	other := Submit{ID: "b", User: "ann", Image: "j", Key: "k", Task: Spec{Run: "true"}}
 	if one.Body() != other.Body() {

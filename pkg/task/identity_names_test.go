@@ -2,9 +2,9 @@ package task
 
 import "testing"
 
-// TestNamesThatAreNotSeenWhole checks that a user name with invisible characters is
+// TestUserNamesWithInvisibleCharactersAreRejected checks that a user name with invisible characters is
 // rejected.
-func TestNamesThatAreNotSeenWhole(t *testing.T) {
+func TestUserNamesWithInvisibleCharactersAreRejected(t *testing.T) {
 	for name, good := range map[string]bool{
 		"ann": true, "ann lee": true, "ann@example.com": true, "Ünïcødé 🚀": true, "ānñ-李": true, "山田\u3000太郎": true, "系統:管理": true,
 		"ann\u200b": false, "a\u200dnn": false, "\ufeffann": false, "ann\u202e": false, "\u2066ann": false, "a\u00adnn": false,

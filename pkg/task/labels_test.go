@@ -72,7 +72,7 @@ func TestLabelsOfTheLauncherAreReserved(t *testing.T) {
 	}
 }
 
-func TestValidateTheParts(t *testing.T) {
+func TestValidateNamesTheField(t *testing.T) {
 	for want, task := range map[string]Spec{
 		`resources.priority_class: "a b" is not a valid name of a PriorityClass for tasks; names that begin with system- are reserved`:   {Run: "x", Resources: Resources{PriorityClass: "a b"}},
 		"resources.job_recovery.max_restarts_on_errors: -1 is not between 0 and 10000":                                                   {Run: "x", Resources: Resources{JobRecovery: Recovery{Restarts: -1}}},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatTheOriginalMade(t *testing.T) {
+func TestLabelsOfTheOriginalBecomeASubmission(t *testing.T) {
 	labels := map[string]string{LabelTask: "true", LabelTaskID: "0a1b2c3d", LabelTaskName: "train", LabelUser: "ann"}
 	annotations := map[string]string{AnnotationNodes: "2", AnnotationCreated: "2025-10-05T12:00:00.123456"}
 	s, ok := LegacySubmit(labels, annotations)
@@ -37,7 +37,7 @@ func TestWhatTheOriginalMade(t *testing.T) {
 	}
 }
 
-func TestHowManyNodesATaskOfTheOriginalHas(t *testing.T) {
+func TestNumberOfNodesInTheLabelsOfTheOriginal(t *testing.T) {
 	labels := map[string]string{LabelTask: "true", LabelTaskID: "0a1b2c3d", LabelUser: "ann"}
 	for nodes, want := range map[string]bool{"0": false, "1": true, "10000": true, "10001": false, "two": false} {
 		if _, ok := LegacySubmit(labels, map[string]string{AnnotationNodes: nodes}); ok != want {

@@ -75,7 +75,7 @@ func TestRAMRefuses(t *testing.T) {
 	}
 }
 
-func TestNoRequest(t *testing.T) {
+func TestEmptyResourcesRequestNothing(t *testing.T) {
 	var none Resources
 	cpu, cpuErr := none.CPU()
 	ram, ramErr := none.RAM()

@@ -19,7 +19,7 @@ func TestReasonsHaveHints(t *testing.T) {
 	}
 }
 
-func TestLastLinesAreApartFromTheMessage(t *testing.T) {
+func TestSplitSeparatesTheLastLinesFromTheMessage(t *testing.T) {
 	v := viewFixture(Running, "failed failed", "failed -")
 	v.Pods[0].Reason, v.Pods[0].Message, v.Pods[0].ExitCode = "Error", "exit code 3\none\ntwo", new(3)
 	end := v.Outcome(nil)
@@ -36,7 +36,7 @@ func TestLastLinesAreApartFromTheMessage(t *testing.T) {
 	}
 }
 
-func TestFewNodesLeaveTheirLastLines(t *testing.T) {
+func TestOnlyTheFirstNodesStoreTheirLastLines(t *testing.T) {
 	v := viewFixture(Running, slices.Repeat([]string{"failed failed"}, 20)...)
 	for _, pod := range v.Pods {
 		pod.Reason, pod.Message = "Error", "exit code 3\nlast"
@@ -55,9 +55,9 @@ func TestFewNodesLeaveTheirLastLines(t *testing.T) {
 	}
 }
 
-// TestWhatExplainsANode checks that a note takes precedence over an older reason of the
-// pod.
-func TestWhatExplainsANode(t *testing.T) {
+// TestNoteTakesPrecedenceOverTheReasonOfThePod checks that a note explains a node rather than an older
+// reason of its pod.
+func TestNoteTakesPrecedenceOverTheReasonOfThePod(t *testing.T) {
 	with := func(v View, set func(*View)) View { set(&v); return v }
 	note := []Note{{Reason: "JobSuspended", Message: "by a queue", Hint: "Wait."}}
 	for _, tt := range []struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestStandingOfVolumes(t *testing.T) {
+func TestPhaseOfAVolume(t *testing.T) {
 	claim := &Claim{Phase: "Released"}
 	for _, tt := range []struct {
 		name   string
@@ -36,7 +36,7 @@ func TestStandingOfVolumes(t *testing.T) {
 	}
 }
 
-func TestWhyVolumesWait(t *testing.T) {
+func TestExplainVolume(t *testing.T) {
 	v := VolumeView{VolumeRecord: &VolumeRecord{}, Note: Note{Reason: "ProvisioningFailed", Message: "m"}}
 	if got := v.Explain(); got.Reason != "ProvisioningFailed" || got.Message != "m" || got.Hint != HintFor("ProvisioningFailed", "", nil) {
 		t.Errorf("why %+v, want what Kubernetes says", got)
@@ -71,7 +71,7 @@ func TestEventsOfVolumes(t *testing.T) {
 	}
 }
 
-func TestWhichEventsAQueryWants(t *testing.T) {
+func TestEventQuerySelectsEvents(t *testing.T) {
 	task, other := Key{KindTask, "a"}, Key{KindTask, "b"}
 	event := Event{Kind: KindTask, TaskID: "a", User: "ann"}
 	for _, tt := range []struct {
@@ -93,7 +93,7 @@ func TestWhichEventsAQueryWants(t *testing.T) {
 	}
 }
 
-func TestWhichNodesStartAgain(t *testing.T) {
+func TestRecoveryRestartsNodes(t *testing.T) {
 	for _, tt := range []struct {
 		recovery       Recovery
 		evicted, again bool

@@ -147,8 +147,8 @@ func checkInvalid(t *testing.T, err error, want string) {
 	}
 }
 
-// TestTheLargestOfAll checks both sides of each limit.
-func TestTheLargestOfAll(t *testing.T) {
+// TestLimitsOfFields checks both sides of each limit.
+func TestLimitsOfFields(t *testing.T) {
 	recovery := func(r Recovery) Spec { return Spec{Run: "x", Resources: Resources{JobRecovery: r}} }
 	for _, tt := range []struct {
 		name       string
@@ -197,9 +197,9 @@ func TestTheLargestOfAll(t *testing.T) {
 	}
 }
 
-// TestEveryLetterStaysInANameOrBecomesAnother checks the first and the last letters and
+// TestCharactersOfNamesOfObjects checks the first and the last letters and
 // digits, and their neighbours in ASCII.
-func TestEveryLetterStaysInANameOrBecomesAnother(t *testing.T) {
+func TestCharactersOfNamesOfObjects(t *testing.T) {
 	for name, want := range map[string]string{"azAZ09": "azaz09", "x`x{x@x[x/x:x": "x-x-x-x-x-x-x"} {
 		if got := JobName(name, "ab12cd34", 0, 1); got != want+"-ab12cd34" {
 			t.Errorf("the Job of %s is %s, want %s", name, got, want+"-ab12cd34")
@@ -212,7 +212,7 @@ func TestEveryLetterStaysInANameOrBecomesAnother(t *testing.T) {
 	}
 }
 
-func TestTheMostThatStandsInAnnotations(t *testing.T) {
+func TestLimitOfTheAnnotationsOfATask(t *testing.T) {
 	annotated := func(size int) Spec {
 		value := strings.Repeat("a", size-len("x")-len("key"))
 		return Spec{Run: "x", Config: Config{Kubernetes{CustomMetadata: CustomMetadata{Annotations: map[string]string{"key": value}}}}}
@@ -229,7 +229,7 @@ func TestTheMostThatStandsInAnnotations(t *testing.T) {
 	checkInvalid(t, queue.Validate(), `config.kubernetes.kueue.local_queue_name: "a b"`)
 }
 
-func TestTheLongestNames(t *testing.T) {
+func TestLimitsOfNames(t *testing.T) {
 	if err := CheckUser(strings.Repeat("a", 253)); err != nil {
 		t.Error(err)
 	}

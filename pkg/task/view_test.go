@@ -124,7 +124,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfANode(t *testing.T) {
+func TestNodeDescribesItsJobAndPod(t *testing.T) {
 	v := viewFixture(Running, "failed failed")
 	v.Jobs[0].Reason, v.Jobs[0].Message, v.Jobs[0].FinishedAt = "BackoffLimitExceeded", "Job has reached the limit", second(9)
 	*v.Pods[0] = Pod{

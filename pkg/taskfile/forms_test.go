@@ -255,8 +255,8 @@ func TestEveryFormHasASeverity(t *testing.T) {
 	}
 }
 
-// TestFormsAreOfAllFields checks that forms covers every supported field.
-func TestFormsAreOfAllFields(t *testing.T) {
+// TestFormsCoverEveryField checks that forms covers every supported field.
+func TestFormsCoverEveryField(t *testing.T) {
 	tried := map[string]bool{}
 	for _, tt := range forms {
 		tried[strings.SplitN(tt.field, "[", 2)[0]] = true

@@ -179,9 +179,9 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// TestWhatOnlyLooksLikeAScript checks texts that only look like scripts. Such a text may
+// TestTextsThatResembleScriptsAreBounded checks texts that only look like scripts. Such a text may
 // cost more memory, but only one is parsed at a time.
-func TestWhatOnlyLooksLikeAScript(t *testing.T) {
+func TestTextsThatResembleScriptsAreBounded(t *testing.T) {
 	for name, text := range map[string]string{
 		"a list":     "{x: \"\na: |\n \", y: [" + fill("a,") + "]}",
 		"lists":      "{x: \"\na: |\n \", y: [" + fill("[],") + "]}",

@@ -109,7 +109,7 @@ func TestCheckFindsAllDuplicates(t *testing.T) {
 }
 
 // What a server accepts may surprise all the same.
-func TestFindingsOnWhatSurprises(t *testing.T) {
+func TestUnusualValuesHaveFindings(t *testing.T) {
 	for file, want := range map[string]string{
 		"resources: {cpus: 3000}":                                                "resources.cpus",
 		"resources: {memory: 99999}":                                             "resources.memory",

@@ -30,9 +30,9 @@ func TestOverridesAreChecked(t *testing.T) {
 	}
 }
 
-// TestSecretsAreGiven checks that secrets are overridden like variables, take precedence
+// TestOverridesOfSecrets checks that secrets are overridden like variables, take precedence
 // over variables, and never appear in errors.
-func TestSecretsAreGiven(t *testing.T) {
+func TestOverridesOfSecrets(t *testing.T) {
 	file := []byte("run: x\nenvs: {BOTH: plain}\nsecrets: {TOKEN: null, BOTH: hidden, FILE: 7}\n")
 	got, warnings, err := ParseWith(file, Overrides{Secrets: map[string]string{"TOKEN": "given", "MORE": "given"}})
 	want := map[string]string{"TOKEN": "given", "BOTH": "hidden", "FILE": "7", "MORE": "given"}

@@ -62,7 +62,7 @@ func TestTextsStayAsWritten(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestInvalidFilesNameTheLine(t *testing.T) {
 	invalid, broken := task.ErrInvalid, task.ErrUnreadable
 	for _, tt := range []struct {
 		name, text string
@@ -183,9 +183,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRefusedFields checks that every rejected field has a reason, and is rejected unless
+// TestUnsupportedFields checks that every rejected field has a reason, and is rejected unless
 // its value is null.
-func TestRefusedFields(t *testing.T) {
+func TestUnsupportedFields(t *testing.T) {
 	for path, fields := range map[string]schema{"": taskFields(new(task.Spec)), "resources.": resourceFields(new(plain))} {
 		for name, f := range fields {
 			if f.severity != isRefused {

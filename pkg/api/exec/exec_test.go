@@ -188,9 +188,9 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestErrorsOfKubernetesAreSaidOnce checks that the client gets the error of the container runtime
+// TestErrorsOfKubernetesAppearOnce checks that the client gets the error of the container runtime
 // without the words that each component of Kubernetes adds in front.
-func TestErrorsOfKubernetesAreSaidOnce(t *testing.T) {
+func TestErrorsOfKubernetesAppearOnce(t *testing.T) {
 	t.Parallel()
 	f := &fake{exec: func(context.Context, exec.Command, exec.Streams) (int, error) {
 		return 0, errors.New("Internal error occurred: Internal error occurred: cannot exec in a stopped container")
@@ -249,8 +249,8 @@ func dial(t *testing.T, address, path string, header http.Header) *websocket.Con
 	return ws
 }
 
-// TestWrongMessagesEndSessions checks that the server accepts only messages of the protocol.
-func TestWrongMessagesEndSessions(t *testing.T) {
+// TestInvalidMessagesEndSessions checks that the server accepts only messages of the protocol.
+func TestInvalidMessagesEndSessions(t *testing.T) {
 	t.Parallel()
 	for name, message := range map[string]struct {
 		kind int
@@ -289,7 +289,7 @@ func TestWrongMessagesEndSessions(t *testing.T) {
 	}
 }
 
-func TestRefusedSessions(t *testing.T) {
+func TestRejectedSessions(t *testing.T) {
 	t.Parallel()
 	f := &fake{exec: func(context.Context, exec.Command, exec.Streams) (int, error) {
 		t.Error("a refused session ran")
@@ -336,7 +336,7 @@ func TestRefusedSessions(t *testing.T) {
 
 // A client that resets its connection during the handshake frees its slot, and does not keep the
 // server from stopping.
-func TestHandshakesWithoutAClientLeaveNothing(t *testing.T) {
+func TestAbandonedHandshakesReleaseTheirSlots(t *testing.T) {
 	t.Parallel()
 	sent, reset := make(chan net.Conn), make(chan struct{})
 	f := &fake{

@@ -99,7 +99,7 @@ func (f forest) grow(t *testing.T, dir string, depth int) {
 }
 
 // What is uploaded is what git does not ignore: with git in and outside of a repository, and without git.
-func TestWhatGitDoesNotIgnoreIsUploaded(t *testing.T) {
+func TestPackSelectsTheFilesThatGitSelects(t *testing.T) {
 	needGit(t)
 	seeds := uint64(300)
 	if testing.Short() {

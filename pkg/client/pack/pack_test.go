@@ -128,7 +128,7 @@ func TestTheSameContentIsTheSameArchive(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOut(t *testing.T) {
+func TestIgnoreRulesSelectFiles(t *testing.T) {
 	files := map[string]string{"a.log": "", "b.txt": "", "keep.log": "", "build/x": "", "sub/build/y": "", "sub/a.log": "", "sub/c": "", "sub/deep/c": ""}
 	for _, tt := range []struct {
 		name    string
@@ -203,7 +203,7 @@ func TestAnArchiveThatWouldBeTooLarge(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePacked(t *testing.T) {
+func TestPackOfAMissingDirectory(t *testing.T) {
 	if _, err := Pack(t.Context(), filepath.Join(t.TempDir(), "nowhere"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}

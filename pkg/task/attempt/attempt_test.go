@@ -42,7 +42,7 @@ func evicted(n int) *task.Pod {
 	return p
 }
 
-func TestWhichAttemptsEndedAndWhichIsNext(t *testing.T) {
+func TestEndedAttemptsAndCurrentAttempt(t *testing.T) {
 	failed := func(n int) *task.Pod { return pod(n, task.Failed, 3) }
 	uncounted := failed(1)
 	uncounted.Uncounted = true

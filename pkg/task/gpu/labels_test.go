@@ -25,9 +25,9 @@ func TestModelOfANodeByItsLabels(t *testing.T) {
 	}
 }
 
-// TestModelThatIsShownCanBeAskedFor checks that the GPU model in a hint is a valid request,
+// TestShownModelIsAValidRequest checks that the GPU model in a hint is a valid request,
 // and that the request matches the same machine.
-func TestModelThatIsShownCanBeAskedFor(t *testing.T) {
+func TestShownModelIsAValidRequest(t *testing.T) {
 	for name := range models {
 		for _, s := range ModelOf(name).Selectors {
 			for _, value := range s.Values {

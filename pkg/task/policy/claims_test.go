@@ -6,7 +6,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func TestWhichClaimsTasksMayMount(t *testing.T) {
+func TestClaimsAllow(t *testing.T) {
 	for _, tt := range []struct {
 		name               string
 		claim              task.Claim

@@ -193,7 +193,7 @@ func FuzzPolicy(f *testing.F) {
 	})
 }
 
-func TestAPodConfigThatCannotBeReadIsNotAllowed(t *testing.T) {
+func TestUnreadablePodConfigIsRejected(t *testing.T) {
 	err := Tasks{}.Check(withPod(`{"spec":{"schedulerName":7}}`))
 	if !errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), "config.kubernetes.pod_config: ") {
 		t.Errorf("error %v", err)

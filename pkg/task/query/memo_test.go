@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestARequestIsParsedOnce(t *testing.T) {
+func TestMemoParsesAQueryOnce(t *testing.T) {
 	var m Memo
 	parsed := 0
 	parse := func() (Tasks, error) { parsed++; return Tasks{Limit: parsed}, nil }
@@ -20,7 +20,7 @@ func TestARequestIsParsedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRemembered(t *testing.T) {
+func TestInvalidAndLongQueriesAreNotRemembered(t *testing.T) {
 	var m Memo
 	long := []byte(strings.Repeat("x", maxMemoSize+1))
 	for _, raw := range [][]byte{[]byte("limit=x"), long} {
@@ -40,7 +40,7 @@ func TestWhatIsNotRemembered(t *testing.T) {
 	}
 }
 
-func TestTheMemoIsBounded(t *testing.T) {
+func TestMemoIsBounded(t *testing.T) {
 	var m Memo
 	for i := range 3 * maxMemos {
 		_, _ = m.Parse([]byte(strings.Repeat("a", i%maxMemoSize)+string(rune('a'+i%7))), func() (Tasks, error) { return Tasks{}, nil })

@@ -60,7 +60,7 @@ func TestRolesInAJobGroup(t *testing.T) {
 	}
 }
 
-func TestWrongHeaders(t *testing.T) {
+func TestInvalidHeaders(t *testing.T) {
 	for file, want := range map[string]string{
 		"name: [a]\n---\nrun: a\n":                                                 "line 1, name: must be a text",
 		"name: p\nexecution: fast\n---\nrun: a\n":                                  `line 2, execution: "fast" is not serial or parallel`,

@@ -42,7 +42,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestCommandsThatChangeSomethingNeedMoreOfAnID(t *testing.T) {
+func TestChangingCommandsNeedFourCharactersOfAnID(t *testing.T) {
 	objects := append(sample(), Object{ID: "zz000000", Name: "1", Phase: "running"})
 	for text, want := range map[string]string{
 		"abc":   `"abc" is too short to name task abcd1234 (train, running); write at least 4 characters of the id, or the name`,
@@ -79,7 +79,7 @@ func TestAmbiguousTextNamesFewObjects(t *testing.T) {
 	}
 }
 
-func TestDoListsOnlyForTextsThatAreNoID(t *testing.T) {
+func TestDoListsOnlyForTextsThatAreNotIDs(t *testing.T) {
 	lists := 0
 	list := func(context.Context, string) ([]Object, error) {
 		lists++

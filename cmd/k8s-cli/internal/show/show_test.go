@@ -247,7 +247,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-func TestHowLongSomethingIsSo(t *testing.T) {
+func TestSinceBecomesADuration(t *testing.T) {
 	now := time.Date(2025, 10, 5, 12, 3, 12, 500, time.UTC)
 	for message, want := range map[string]string{
 		"":                   "",
