@@ -73,5 +73,5 @@ func (s *bootstrapServer) ReadsUserHeader() bool { return false }
 
 // Identify returns an error of kind problem.Starting for every caller.
 func (s *bootstrapServer) Identify(context.Context, task.Credentials) (task.Identity, error) {
-	return task.Identity{}, task.Error(problem.Starting, "the server is starting; try again")
+	return task.Identity{}, problem.New(problem.Starting, "the server is starting; try again")
 }

@@ -187,7 +187,7 @@ func (a *lateAuthenticator) Set(who *auth.Authenticator) { a.authenticator.Store
 func (a *lateAuthenticator) Identify(ctx context.Context, token string) (task.Identity, error) {
 	who := a.authenticator.Load()
 	if who == nil {
-		return task.Identity{}, task.Error(problem.Starting, "the server is starting; try again")
+		return task.Identity{}, problem.New(problem.Starting, "the server is starting; try again")
 	}
 	return who.Identify(ctx, task.Credentials{Token: token})
 }

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 )
 
@@ -162,7 +163,7 @@ func groupOf(ctx context.Context, c *client.Client, name string) (group.Group, e
 
 // missing returns an error about an unknown group with the exit code of an unknown task.
 func missing(err error) error {
-	if errors.Is(err, task.ErrNotFound) {
+	if errors.Is(err, problem.NotFound) {
 		return &ref.MissingError{Err: err}
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
+	"k8s-cli/pkg/task/problem"
 )
 
 const logsHelp = `Print the logs of tasks, and follow them until the tasks end.
@@ -207,7 +208,7 @@ func follow(ctx context.Context, e *env, c *client.Client, ids []string, o loggi
 		case ctx.Err() != nil:
 			leave(ctx, &e.Console, c, id)
 			return exit.Silent(max(highest, exit.TaskNotFinished))
-		case errors.Is(err, task.ErrNotFound):
+		case errors.Is(err, problem.NotFound):
 			printError(&e.Console, err)
 			code = exit.NotFound
 		case err != nil:

@@ -18,6 +18,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/ref"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const portForwardHelp = `Make ports of a running task available on this machine, for example a notebook
@@ -181,10 +182,10 @@ func (f *forwarder) accept(ctx context.Context, cancel context.CancelCauseFunc, 
 
 // isFinal reports whether no later connection can succeed.
 func isFinal(err error) bool {
-	for _, kind := range []error{task.ErrNotFound, task.ErrInvalid, task.ErrForbidden, task.ErrUnauthorized} {
+	for _, kind := range []error{problem.NotFound, problem.Invalid, problem.Forbidden, problem.Unauthorized} {
 		if errors.Is(err, kind) {
 			return true
 		}
 	}
-	return errors.Is(err, task.ErrConflict) // the node has ended
+	return errors.Is(err, problem.Conflict) // the node has ended
 }

@@ -10,7 +10,7 @@ import (
 
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/cmd/k8s-cli/internal/show"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A printer prints the results of a command in the format that the user chose.
@@ -137,7 +137,7 @@ func each[T any](ids []string, ask func(id string) (T, error)) ([]T, error) {
 			continue
 		}
 		wrong = append(wrong, err)
-		if errors.Is(err, task.ErrUnavailable) {
+		if errors.Is(err, problem.Unavailable) {
 			break
 		}
 	}

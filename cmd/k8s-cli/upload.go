@@ -9,6 +9,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/console"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // An uploader uploads the local files of jobs and submits the jobs.
@@ -79,7 +80,7 @@ func (u *uploader) submitTogether(ctx context.Context, jobs []job) ([]submitResu
 		send = u.client.SubmitTogether
 	}
 	results, err := send(ctx, items)
-	if errors.Is(err, task.ErrConflict) && slices.ContainsFunc(items, func(i client.Item) bool { return len(i.Uploads) > 0 }) {
+	if errors.Is(err, problem.Conflict) && slices.ContainsFunc(items, func(i client.Item) bool { return len(i.Uploads) > 0 }) {
 		u.Forget()
 		if _, err := u.uploadAll(ctx, jobs); err != nil {
 			return nil, err
@@ -113,7 +114,7 @@ func (u *uploader) submit(ctx context.Context, j job) (task.Submitted, error) {
 		return task.Submitted{}, err
 	}
 	got, err := u.client.SubmitToGroup(ctx, j.group, t)
-	if len(t.Uploads) == 0 || !errors.Is(err, task.ErrConflict) {
+	if len(t.Uploads) == 0 || !errors.Is(err, problem.Conflict) {
 		return got, err
 	}
 	u.Forget()

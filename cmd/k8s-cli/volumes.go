@@ -14,6 +14,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func newCreateVolumeCommand(e *env, s *server) *cobra.Command {
@@ -171,7 +172,7 @@ func deleteVolume(ctx context.Context, c *client.Client, p *printer, text string
 		remove = c.ForceDeleteVolume
 	}
 	deleted, err := remove(ctx, v.ID)
-	if errors.Is(err, task.ErrNotFound) { // another client deleted it meanwhile
+	if errors.Is(err, problem.NotFound) { // another client deleted it meanwhile
 		err = &ref.MissingError{Err: err}
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const waitHelp = `Wait until tasks end, and print the result of each.
@@ -81,7 +82,7 @@ func wait(ctx context.Context, c *client.Client, p *printer, ids []string, limit
 		switch {
 		case ctx.Err() != nil:
 			return exit.Silent(max(highest, exit.TaskNotFinished))
-		case errors.Is(err, task.ErrNotFound):
+		case errors.Is(err, problem.NotFound):
 			printError(p.Console, err)
 			code = exit.NotFound
 		case err != nil:

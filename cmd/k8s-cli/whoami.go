@@ -12,6 +12,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/show"
 	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func newWhoamiCommand(e *env, s *server) *cobra.Command {
@@ -63,14 +64,14 @@ func whoami(ctx context.Context, p *printer, a *login.Account) error {
 // unless the server is too old to report an identity. It returns why if the server rejected
 // the credentials.
 func whoamiHere(p *printer, a *login.Account, why error) error {
-	if errors.Is(why, task.ErrUnauthorized) || errors.Is(why, task.ErrForbidden) {
+	if errors.Is(why, problem.Unauthorized) || errors.Is(why, problem.Forbidden) {
 		return why
 	}
 	name, err := a.LastUser()
 	if err != nil {
 		return err
 	}
-	if !errors.Is(why, task.ErrNotFound) {
+	if !errors.Is(why, problem.NotFound) {
 		p.Warn("%v", why)
 	}
 	return p.present(localUser{name}, func() { fmt.Fprintln(p.Out, "Logged in as: "+show.Plain(name)) })

@@ -63,10 +63,10 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 		return err
 	}
 	if len(key) > maxKey-len("/")-len(strconv.Itoa(submission.MaxBatchItems)) {
-		return task.Error(task.ErrInvalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
+		return problem.New(problem.Invalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
 	}
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
-		return task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
+		return problem.New(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
 	}
 	if c.Request().Header.ContentLength() > submission.MaxBatchBytes {
 		return submission.ErrBatchTooLong
@@ -236,7 +236,7 @@ func (s *submitter) prepareItem(from origin, item []byte) (*prepared, error) {
 		return nil, err
 	}
 	if from.jobGroup != nil && !from.together {
-		return nil, task.Error(task.ErrInvalid, group.JobGroupParam+": the tasks of a job group need a batch with "+atomicParam+"=true")
+		return nil, problem.New(problem.Invalid, group.JobGroupParam+": the tasks of a job group need a batch with "+atomicParam+"=true")
 	}
 	return s.prepare(from, t, warnings)
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func (a answered) batch(t *testing.T) (b task.Batch) {
@@ -128,7 +129,7 @@ func TestTasksOfABatchThatAreRefused(t *testing.T) {
 	f.verdict = func(c task.Command) (task.Result, error) {
 		switch c.Submit.Task.Name {
 		case "full":
-			return task.Result{}, task.Error(task.ErrUnavailable, "the log is full")
+			return task.Result{}, problem.New(problem.Unavailable, "the log is full")
 		case "reused":
 			return task.Result{ID: "b", Rejection: task.RejectedKeyReuse}, nil
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/framing"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -57,9 +57,9 @@ func receiveAll(c *fiber.Ctx) error {
 	return nil
 }
 
-var errBodyTooLarge = task.Error(task.ErrTooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
+var errBodyTooLarge = problem.New(problem.TooLarge, fmt.Sprintf("the body is larger than %d bytes", taskfile.MaxSize))
 
-var errShortBody = task.Error(task.ErrUnreadable, "the body ends too early; send as many bytes as the header states")
+var errShortBody = problem.New(problem.Malformed, "the body ends too early; send as many bytes as the header states")
 
 // typicalBody is the largest body for which readBody allocates memory before the body
 // arrives. Most bodies are smaller. The bound limits the memory of requests whose announced

@@ -55,7 +55,7 @@ func exactPath(c *fiber.Ctx) error {
 		path = rest[max(bytes.IndexByte(rest, '/'), 0):]
 	}
 	if mayBeUnsafe(path) && unsafePath.Match(path) {
-		return task.Error(problem.RouteNotFound, "no such route: "+framing.Method(c)+" "+string(path))
+		return problem.New(problem.RouteNotFound, "no such route: "+framing.Method(c)+" "+string(path))
 	}
 	return c.Next()
 }

@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Events returns past events of tasks and volumes, and subscribes to new events.
@@ -111,7 +112,7 @@ func placeOf(where, text string) (task.EventID, error) {
 	}
 	p, err := task.ParseEventID(text)
 	if err != nil {
-		return p, task.Error(task.ErrInvalid, where+": "+err.Error())
+		return p, problem.New(problem.Invalid, where+": "+err.Error())
 	}
 	return p, nil
 }
@@ -123,7 +124,7 @@ func limitOf(c *fiber.Ctx) (int, error) {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > mostEvents {
-		return 0, task.Error(task.ErrInvalid, fmt.Sprintf("limit: %q is not a whole number from 1 to %d", text, mostEvents))
+		return 0, problem.New(problem.Invalid, fmt.Sprintf("limit: %q is not a whole number from 1 to %d", text, mostEvents))
 	}
 	return limit, nil
 }
@@ -174,7 +175,7 @@ func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQue
 		to := eventWriter{w, conn}
 		err := to.stream(ctx, listening, q.Key != task.Key{})
 		// all other errors mean that the listener disconnected
-		if errors.Is(err, task.ErrGone) || errors.Is(err, task.ErrUnavailable) {
+		if errors.Is(err, problem.Gone) || errors.Is(err, problem.Unavailable) {
 			h.logger.Warn("an event stream ended early", "user", q.User, "at", listening.At().String(), "err", err)
 		}
 	})

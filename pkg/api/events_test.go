@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A script is a Subscription that delivers the events of a test.
@@ -178,7 +179,9 @@ func TestEventsOfWhatIsUnknown(t *testing.T) {
 
 func TestEventsThatAreTooOld(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &fake{listen: func(task.EventQuery) (task.Subscription, error) { return nil, task.Error(task.ErrGone, "too long ago") }})
+	s := serve(t, &fake{listen: func(task.EventQuery) (task.Subscription, error) {
+		return nil, problem.New(problem.Gone, "too long ago")
+	}})
 	s.send("GET", "/events", "", "Accept", typeEvents, lastEventHeader, "1.1").wantError(t, 410, "too long ago")
 }
 
@@ -211,6 +214,6 @@ func TestAListenerThatTakesNothing(t *testing.T) {
 		}
 		break
 	}
-	told.err <- task.Error(task.ErrGone, "too slow")
+	told.err <- problem.New(problem.Gone, "too slow")
 	_ = conn.Close()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/exec"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // addExec adds the routes of exec sessions in the pods of tasks. Only the owner of a task may open
@@ -35,7 +35,7 @@ func (s *Server) addExec(read Readers, who *callers, audit *auditor, c Config) {
 	s.app.Get("/tasks/:id/port-forward", who.authenticated(s.exec.PortForward))
 }
 
-var errReassigned = task.Error(task.ErrUnauthorized, "the credentials of the request belong to another user now")
+var errReassigned = problem.New(problem.Unauthorized, "the credentials of the request belong to another user now")
 
 // recheck returns a function that checks again, after the request of a user, that its credentials are
 // those of the user.

@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/api/framing/framingtest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A witness records the credentials of each request and rejects all requests.
@@ -35,7 +36,7 @@ func (w *witness) Identify(_ context.Context, c task.Credentials) (task.Identity
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.callers = append(w.callers, c)
-	return task.Identity{}, task.Error(task.ErrUnauthorized, "nobody is let in")
+	return task.Identity{}, problem.New(problem.Unauthorized, "nobody is let in")
 }
 
 func (w *witness) saw() []task.Credentials {

@@ -7,12 +7,13 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 )
 
 // A GroupReader answers reads of groups of tasks.
 type GroupReader interface {
-	// error of kind task.ErrNotFound if user has no such group
+	// error of kind problem.NotFound if user has no such group
 	Group(ctx context.Context, user, name string) (task.Answer, error)
 	Groups(ctx context.Context, q task.Query) task.Answer
 }
@@ -39,7 +40,7 @@ func (h *groupHandler) showGroup(c *fiber.Ctx, user string) error {
 		owner, err := task.UserName(text)
 		switch {
 		case err != nil:
-			return task.Error(task.ErrInvalid, "user: the name "+err.Error())
+			return problem.New(problem.Invalid, "user: the name "+err.Error())
 		case owner != user && !h.callers.everyUser(c):
 			return errOtherUser
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -52,7 +51,7 @@ func readiness(health HealthChecker) fiber.Handler {
 func whenReady(health HealthChecker) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !health.Ready() {
-			return task.Error(problem.Starting, "the server is starting or stopping; try again")
+			return problem.New(problem.Starting, "the server is starting or stopping; try again")
 		}
 		return c.Next()
 	}

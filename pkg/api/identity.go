@@ -15,8 +15,8 @@ import (
 )
 
 // An Authenticator identifies the sender of a request. The error is of kind
-// task.ErrUnauthorized, or, if the authenticator cannot check the request at present, of
-// kind task.ErrTooMany or task.ErrUnavailable.
+// problem.Unauthorized, or, if the authenticator cannot check the request at present, of
+// kind problem.LimitReached or problem.Unavailable.
 type Authenticator interface {
 	ReadsUserHeader() bool // whether the authenticator reads X-User
 	Identify(ctx context.Context, c task.Credentials) (task.Identity, error)
@@ -128,7 +128,7 @@ func bearerOf(c *fiber.Ctx) (string, error) {
 	}
 	scheme, token, _ := bytes.Cut(bytes.TrimSpace(values[0]), []byte(" "))
 	if len(values) > 1 || !bytes.EqualFold(scheme, []byte("Bearer")) {
-		return "", task.Error(task.ErrUnauthorized, "Authorization: send exactly one header of the form Bearer TOKEN")
+		return "", problem.New(problem.Unauthorized, "Authorization: send exactly one header of the form Bearer TOKEN")
 	}
 	return string(bytes.TrimSpace(token)), nil
 }
@@ -160,7 +160,7 @@ func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 	return all, err
 }
 
-var errAllUsers = task.Error(problem.AdministratorRequired, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
+var errAllUsers = problem.New(problem.AdministratorRequired, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
 
 // ownerOf returns the user in whose name a request for a task or volume is handled: the
 // owner if the sender is an administrator, or else the sender.

@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/api/openapi"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // fakeAuthenticator knows three tokens.
@@ -28,9 +29,9 @@ func (fakeAuthenticator) Identify(_ context.Context, c task.Credentials) (task.I
 	case "roots":
 		return task.Identity{User: "root", Admin: true, CanListAllUsers: true}, nil
 	case "later":
-		return task.Identity{}, task.Error(task.ErrUnavailable, "nobody can be asked")
+		return task.Identity{}, problem.New(problem.Unavailable, "nobody can be asked")
 	}
-	return task.Identity{}, task.Error(task.ErrUnauthorized, "Authorization: the token was rejected")
+	return task.Identity{}, problem.New(problem.Unauthorized, "Authorization: the token was rejected")
 }
 
 func withAuthenticator(c *Config) { c.Auth, c.Login = fakeAuthenticator{}, task.Login{By: "token"} }
@@ -170,7 +171,7 @@ func TestWhenToTryAgain(t *testing.T) {
 			t.Errorf("after %v: %s, want %s", wait, got, want)
 		}
 	}
-	if got := retryAfter(task.ErrUnavailable); got != "1" {
+	if got := retryAfter(problem.Unavailable); got != "1" {
 		t.Errorf("of an error that does not say: %s", got)
 	}
 }

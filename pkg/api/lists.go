@@ -33,7 +33,7 @@ func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
 	return q.List(user, time.Now())
 }
 
-var errOtherUser = task.Error(problem.AdministratorRequired, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
+var errOtherUser = problem.New(problem.AdministratorRequired, "user: only administrators of this server (--admins) may name another user; omit it to get your own")
 
 // known reports whether the client has the response with an ETag.
 func known(c *fiber.Ctx) func(etag string) bool {
@@ -56,16 +56,16 @@ func (a *callers) queryOf(c *fiber.Ctx, phases []task.Phase) (q task.Query, err 
 	}
 	q.Name, q.Phase = c.Query("name"), task.Phase(c.Query("status"))
 	if q.Phase != "" && !slices.Contains(phases, q.Phase) {
-		return q, task.Error(task.ErrInvalid, fmt.Sprintf("status: %q is not one of %v", q.Phase, phases))
+		return q, problem.New(problem.Invalid, fmt.Sprintf("status: %q is not one of %v", q.Phase, phases))
 	}
 	if limit := c.Query("limit"); limit != "" {
 		if q.Limit, err = strconv.Atoi(limit); err != nil || q.Limit < 1 {
-			return q, task.Error(task.ErrInvalid, fmt.Sprintf("limit: %q is not a whole number of at least 1", limit))
+			return q, problem.New(problem.Invalid, fmt.Sprintf("limit: %q is not a whole number of at least 1", limit))
 		}
 	}
 	if cursor := c.Query("cursor"); cursor != "" {
 		if q.Before, err = strconv.ParseUint(cursor, 10, 64); err != nil || q.Before < 1 {
-			return q, task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %q is not a cursor of this server", cursor))
+			return q, problem.New(problem.Invalid, fmt.Sprintf("cursor: %q is not a cursor of this server", cursor))
 		}
 	}
 	return q, nil

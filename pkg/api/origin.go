@@ -7,14 +7,13 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
 var (
-	errForeignHost = task.Error(problem.HostNotAllowed,
+	errForeignHost = problem.New(problem.HostNotAllowed,
 		"Host: the name is unknown on a loopback address; use localhost, or add the name to --allowed-hosts")
-	errForeignOrigin = task.Error(problem.OriginNotAllowed,
+	errForeignOrigin = problem.New(problem.OriginNotAllowed,
 		"Origin: requests from pages of other sites are rejected; open the page under the name of this server, or add its host to --allowed-hosts")
 )
 

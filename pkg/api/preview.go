@@ -46,7 +46,7 @@ func check(c *fiber.Ctx) findings {
 // like a submission.
 func (h *previewHandler) previewTask(c *fiber.Ctx, user string) error {
 	t, warnings, err := taskOf(c)
-	if errors.Is(err, task.ErrInvalid) {
+	if errors.Is(err, problem.Invalid) {
 		return c.Status(statusCode(err)).JSON(struct {
 			task.Detail
 			findings

@@ -20,11 +20,11 @@ const userHeader = "X-User"
 func userOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(userHeader)
 	if len(values) != 1 {
-		return "", task.Error(problem.CredentialsMissing, fmt.Sprintf("%s: the request must have exactly one such header, not %d", userHeader, len(values)))
+		return "", problem.New(problem.CredentialsMissing, fmt.Sprintf("%s: the request must have exactly one such header, not %d", userHeader, len(values)))
 	}
 	user, err := task.UserName(string(values[0]))
 	if err != nil {
-		return "", task.Error(task.ErrUnauthorized, userHeader+": the name "+err.Error())
+		return "", problem.New(problem.Unauthorized, userHeader+": the name "+err.Error())
 	}
 	return user, nil
 }
@@ -53,7 +53,7 @@ func keyOf(c *fiber.Ctx) (string, error) {
 // field in the error.
 func checkKey(where, key string) error {
 	if len(key) > maxKey || !keyForm.MatchString(key) {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: must be one word of at most %d printable ASCII characters", where, maxKey))
+		return problem.New(problem.Invalid, fmt.Sprintf("%s: must be one word of at most %d printable ASCII characters", where, maxKey))
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ const (
 func contentType(c *fiber.Ctx) (string, error) {
 	given := c.Get(fiber.HeaderContentType)
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && encoding != "identity" {
-		return "", task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not supported; send the body without encoding", encoding))
+		return "", problem.New(problem.UnsupportedMediaType, fmt.Sprintf("Content-Encoding: %q is not supported; send the body without encoding", encoding))
 	}
 	kind, _, err := mime.ParseMediaType(given)
 	switch {
@@ -78,7 +78,7 @@ func contentType(c *fiber.Ctx) (string, error) {
 	case err == nil && (kind == typeYAML || kind == "application/x-yaml" || kind == "text/yaml" || kind == "text/x-yaml"):
 		return typeYAML, nil
 	}
-	return "", task.Error(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
+	return "", problem.New(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
 }
 
 // flag returns a boolean query parameter, or absent if the parameter is missing.

@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
@@ -279,11 +280,11 @@ func TestErrorsOfTheLog(t *testing.T) {
 		code int
 		want string
 	}{
-		{"away", task.Error(task.ErrUnavailable, "the log is away"), 503, "the log is away"},
-		{"wrapped", fmt.Errorf("append: %w", task.Error(task.ErrUnavailable, "away")), 503, "append: away"},
-		{"too large", task.Error(task.ErrTooLarge, "too much"), 413, "too much"},
-		{"forbidden", task.Error(task.ErrForbidden, "not you"), 403, "not you"},
-		{"conflict", task.Error(task.ErrConflict, "in use"), 409, "in use"},
+		{"away", problem.New(problem.Unavailable, "the log is away"), 503, "the log is away"},
+		{"wrapped", fmt.Errorf("append: %w", problem.New(problem.Unavailable, "away")), 503, "append: away"},
+		{"too large", problem.New(problem.TooLarge, "too much"), 413, "too much"},
+		{"forbidden", problem.New(problem.Forbidden, "not you"), 403, "not you"},
+		{"conflict", problem.New(problem.Conflict, "in use"), 409, "in use"},
 		{"a fault", errors.New("disk /dev/sda is on fire"), 500, "internal error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -389,7 +390,7 @@ func TestAConnectionStaysInStep(t *testing.T) {
 // TestALogWithoutRoom checks that nothing is appended to a full log.
 func TestALogWithoutRoom(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &fake{capacityErr: task.Error(task.ErrUnavailable, "the disk is full")})
+	s := serve(t, &fake{capacityErr: problem.New(problem.Unavailable, "the disk is full")})
 	s.send("POST", "/tasks/submit", `{"run":"true"}`).wantError(t, 503, "the disk is full")
 	s.send("POST", "/volumes/create", `{"name":"data","size":"1Gi"}`).wantError(t, 503, "the disk is full")
 	if got := s.told(); len(got) > 0 {

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestBodiesOfAnswers(t *testing.T) {
@@ -325,7 +326,7 @@ func TestLinesOfALog(t *testing.T) {
 		}
 	}
 	s.send("GET", "/tasks/a/logs?lines=1-2", "", "X-Log-Resume", "start").wantError(t, 422, "lines: cannot be combined with X-Log-Resume")
-	s.linesErr = task.Error(task.ErrUnavailable, "the cluster does not return the log")
+	s.linesErr = problem.New(problem.Unavailable, "the cluster does not return the log")
 	s.send("GET", "/tasks/a/logs?lines=1-2", "").wantError(t, 503, "the cluster does not return the log")
 }
 

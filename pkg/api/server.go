@@ -32,7 +32,7 @@ import (
 
 // A Log appends commands. After Append returns, the command is stored at one position in
 // the log, which is the same for every pod, and the result is the decision of the fold.
-// CheckCapacity returns an error of kind task.ErrUnavailable if the log is too full for
+// CheckCapacity returns an error of kind problem.Unavailable if the log is too full for
 // submissions, volumes and uploads.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
@@ -45,7 +45,7 @@ type Log interface {
 
 // A Tailer copies the log lines of a task to w until the task ends, w fails, or ctx is
 // done. Lines returns lines of the log of one node by their numbers. Check returns an error of
-// kind task.ErrInvalid if the task cannot satisfy the options.
+// kind problem.Invalid if the task cannot satisfy the options.
 type Tailer interface {
 	Check(id string, o task.LogOptions) error
 	Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error

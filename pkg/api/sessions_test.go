@@ -22,6 +22,7 @@ import (
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // endedSessions is the log of ended sessions of a test, and its store.
@@ -376,7 +377,7 @@ func TestCredentialsAreCheckedAgain(t *testing.T) {
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
-		if err := check(t.Context()); !errors.Is(err, task.ErrUnauthorized) {
+		if err := check(t.Context()); !errors.Is(err, problem.Unauthorized) {
 			t.Errorf("%s: after the end: %v", name, err)
 		}
 	}

@@ -132,7 +132,7 @@ func (s *submitter) sealed(submit *task.Submit) (*task.Submit, error) {
 		return submit, nil
 	}
 	if s.sealer == nil {
-		return nil, task.Error(problem.FeatureDisabled, "secrets: this server has no key to seal secrets; the administrator can set --secrets-key-file")
+		return nil, problem.New(problem.FeatureDisabled, "secrets: this server has no key to seal secrets; the administrator can set --secrets-key-file")
 	}
 	inLog, err := s.sealer.Seal(*submit)
 	return &inLog, err
@@ -169,11 +169,11 @@ func errorOfResult(v task.Result) error {
 	case task.RejectedIDExists:
 		return errTaken
 	case task.RejectedKeyReuse:
-		return task.Error(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, cmp.Or(v.ID, "another request")))
+		return problem.New(problem.KeyReused, fmt.Sprintf("%s: the key was already used with another body, for %s; use another key", keyHeader, cmp.Or(v.ID, "another request")))
 	case task.RejectedPredecessor:
-		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: you have no task with the id or the idempotency key %s, or it has left the history; name a task of GET /tasks", v.Field, task.Quote(v.Missing)))
+		return problem.New(problem.Invalid, fmt.Sprintf("%s: you have no task with the id or the idempotency key %s, or it has left the history; name a task of GET /tasks", v.Field, task.Quote(v.Missing)))
 	case task.RejectedMissingUploads:
-		return task.Error(problem.UploadMissing, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
+		return problem.New(problem.UploadMissing, fmt.Sprintf("uploads: %s is not on the server; PUT it to /uploads/%[1]s and submit again", v.Sums[0]))
 	}
 	return fmt.Errorf("the log rejected a command: %s", v.Rejection)
 }

@@ -9,17 +9,18 @@ import (
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
 
 // A TaskReader answers reads of tasks.
 type TaskReader interface {
-	// error of kind task.ErrNotFound if user has no such task
+	// error of kind problem.NotFound if user has no such task
 	Task(ctx context.Context, user, id string) (task.Answer, error)
-	// error of kind task.ErrNotFound if user has no such task; stale is that of an answer
+	// error of kind problem.NotFound if user has no such task; stale is that of an answer
 	Owns(ctx context.Context, user, id string) (stale string, err error)
-	// error of kind task.ErrNotFound if user has no such task
+	// error of kind problem.NotFound if user has no such task
 	Spec(ctx context.Context, user, id string) (task.Answer, error)
 	// without a body if the ETag is known
 	Tasks(ctx context.Context, l query.List, known func(etag string) bool) query.Answer
@@ -101,7 +102,7 @@ func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
 		return err
 	}
 	if all && group != "" {
-		return task.Error(task.ErrInvalid, "group: a group belongs to one user; omit all_users")
+		return problem.New(problem.Invalid, "group: a group belongs to one user; omit all_users")
 	}
 	key, err := keyOf(c)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
 )
@@ -38,7 +39,7 @@ func predecessors(after, afterAny []string) ([]string, []string, error) {
 
 func checkPredecessors(field string, names []string) error {
 	if len(names) > maxPredecessors {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("%s: %d tasks exceed the limit of %d", field, len(names), maxPredecessors))
+		return problem.New(problem.Invalid, fmt.Sprintf("%s: %d tasks exceed the limit of %d", field, len(names), maxPredecessors))
 	}
 	for _, name := range names {
 		if err := checkKey(field, name); err != nil {
@@ -69,7 +70,7 @@ func errOfTask(i int, err error) error { return fmt.Errorf("task %d: %w", i+1, e
 // task may come after other tasks of the batch, in any order.
 func (s *submitter) submitTogether(ctx context.Context, from origin, texts [][]byte) ([]task.Submitted, error) {
 	if windowEnd(texts, 0) < len(texts) {
-		return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("with %s=true, a batch must fit one entry of the log, about 900 KB; submit fewer or smaller tasks", atomicParam))
+		return nil, problem.New(problem.TooLarge, fmt.Sprintf("with %s=true, a batch must fit one entry of the log, about 900 KB; submit fewer or smaller tasks", atomicParam))
 	}
 	subs, errs := make([]*prepared, len(texts)), make([]error, len(texts))
 	from.together = true

@@ -28,7 +28,7 @@ type TokenVerifier interface {
 // An UploadReader returns the uploads in the log.
 type UploadReader interface {
 	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
-	// error of kind task.ErrNotFound if the task does not need the upload, or is over
+	// error of kind problem.NotFound if the task does not need the upload, or is over
 	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error)
 }
 
@@ -44,9 +44,9 @@ type Uploads struct {
 func (u Uploads) ready() error {
 	switch {
 	case u.Store == nil || u.Advertise == "":
-		return task.Error(problem.FeatureDisabled, "uploads are disabled: the server has no --advertise-url by which pods reach it")
+		return problem.New(problem.FeatureDisabled, "uploads are disabled: the server has no --advertise-url by which pods reach it")
 	case u.Tokens == nil:
-		return task.Error(problem.FeatureDisabled, "uploads are disabled: the server has no --secrets-key-file to authenticate pods")
+		return problem.New(problem.FeatureDisabled, "uploads are disabled: the server has no --secrets-key-file to authenticate pods")
 	}
 	return nil
 }
@@ -129,16 +129,16 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, io.EOF):
-		return 0, task.Error(task.ErrUnreadable, fmt.Sprintf("the body ends too early: %v", err))
+		return 0, problem.New(problem.Malformed, fmt.Sprintf("the body ends too early: %v", err))
 	}
 	if got := hex.EncodeToString(b.hash.Sum(nil)); got != b.sum {
-		return 0, task.Error(problem.ChecksumMismatch, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", b.size, got))
+		return 0, problem.New(problem.ChecksumMismatch, fmt.Sprintf("the body of %d bytes does not match the SHA-256 of the URL: its SHA-256 is %s", b.size, got))
 	}
 	return n, io.EOF
 }
 
 func (b *uploadBody) tooLarge() error {
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the archive is larger than %d bytes, the limit of this server (--max-upload, and --max-user-uploads for all uploads of a user); leave out files that the task does not need, or put them on a volume", b.limit))
+	return problem.New(problem.TooLarge, fmt.Sprintf("the archive is larger than %d bytes, the limit of this server (--max-upload, and --max-user-uploads for all uploads of a user); leave out files that the task does not need, or put them on a volume", b.limit))
 }
 
 // getUpload sends an upload to its owner.
@@ -156,9 +156,9 @@ func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
 	case !ok || h.uploads.Tokens == nil:
-		return task.Error(problem.CredentialsMissing, "Authorization: the files of a task require the token of its pods")
+		return problem.New(problem.CredentialsMissing, "Authorization: the files of a task require the token of its pods")
 	case !h.uploads.Tokens.VerifyToken(id, token):
-		return task.Error(task.ErrForbidden, "Authorization: the token is not the token of this task")
+		return problem.New(problem.Forbidden, "Authorization: the token is not the token of this task")
 	}
 	u, err := h.reader.TaskUpload(c.UserContext(), id, c.Params("sum"))
 	if err != nil {
@@ -174,6 +174,6 @@ func (h *uploadHandler) sendUpload(c *fiber.Ctx, u task.UploadRecord) error {
 	}
 	return h.sender.Send(c, h.uploads.Store, archive.Archive{
 		User: u.User, Object: u.Object, Sum: u.Sum, Size: u.Size,
-		Lost: task.Error(problem.UploadNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again"),
+		Lost: problem.New(problem.UploadNotFound, "Upload "+task.Quote(u.Sum)+" is lost; upload it again"),
 	})
 }

@@ -25,6 +25,7 @@ import (
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/pkg/task/problem"
 )
 
 // stored runs a server whose log and uploads are in an embedded NATS.
@@ -46,7 +47,7 @@ func patiently[T any](t *testing.T, open func() (T, error)) T {
 		if err == nil {
 			return opened
 		}
-		if t.Context().Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, task.ErrUnavailable) {
+		if t.Context().Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, problem.Unavailable) {
 			t.Fatal(err)
 		}
 	}

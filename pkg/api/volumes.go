@@ -14,7 +14,7 @@ import (
 
 // A VolumeReader answers reads of volumes.
 type VolumeReader interface {
-	Volume(ctx context.Context, user, id string) (task.Answer, error) // error of kind task.ErrNotFound if user has no such volume
+	Volume(ctx context.Context, user, id string) (task.Answer, error) // error of kind problem.NotFound if user has no such volume
 	Volumes(ctx context.Context, q task.Query) task.Answer
 	// tasks that will mount the volume, and whose claims are not in the log yet
 	PendingMounts(ctx context.Context, volume string) (ids []string)
@@ -53,7 +53,7 @@ func volumeOf(c *fiber.Ctx) (task.Volume, error) {
 		return task.Volume{}, err
 	}
 	if kind != typeJSON {
-		return task.Volume{}, task.Error(problem.UnsupportedMediaType, "Content-Type: send a volume as "+typeJSON)
+		return task.Volume{}, problem.New(problem.UnsupportedMediaType, "Content-Type: send a volume as "+typeJSON)
 	}
 	body := c.Request().Body()
 	return taskfile.ParseVolume(body)
@@ -112,7 +112,7 @@ func errInUse(id string, tasks []string) error {
 	if len(tasks) > 1 {
 		use = "use"
 	}
-	return task.Error(problem.VolumeInUse, fmt.Sprintf("Volume %s is in use: %s %s it; stop the tasks first, or force the deletion (?force=true, --force), which deletes the volume once their pods have ended", id, names, use))
+	return problem.New(problem.VolumeInUse, fmt.Sprintf("Volume %s is in use: %s %s it; stop the tasks first, or force the deletion (?force=true, --force), which deletes the volume once their pods have ended", id, names, use))
 }
 
 func (h *volumeHandler) showVolume(c *fiber.Ctx, user string) error {

@@ -15,8 +15,8 @@ import (
 )
 
 // A Method identifies the sender of a request. The error is of kind
-// task.ErrUnauthorized, or, if the method cannot check the request at present, of kind
-// task.ErrTooMany or task.ErrUnavailable.
+// problem.Unauthorized, or, if the method cannot check the request at present, of kind
+// problem.LimitReached or problem.Unavailable.
 type Method interface {
 	Identify(ctx context.Context, c task.Credentials) (Principal, error)
 }
@@ -95,7 +95,7 @@ const maxTokenBytes = 16 << 10
 // wait longer.
 var lookupTimeout = 5 * time.Second
 
-var errNoToken = task.Error(problem.CredentialsMissing, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
+var errNoToken = problem.New(problem.CredentialsMissing, "Authorization: a token is required (Authorization: Bearer TOKEN); get one with 'k8s-cli auth login'")
 
 // tokenForm is the syntax of a bearer token: RFC 6750, section 2.1.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
@@ -117,7 +117,7 @@ func tokenOf(c task.Credentials) (string, error) {
 
 // rejected returns the error of a rejected token, with the reason.
 func rejected(why error) error {
-	return task.Error(task.ErrUnauthorized, fmt.Sprintf("Authorization: the token was rejected: %v; log in again with 'k8s-cli auth login'", why))
+	return problem.New(problem.Unauthorized, fmt.Sprintf("Authorization: the token was rejected: %v; log in again with 'k8s-cli auth login'", why))
 }
 
 // newPrincipal returns a principal for a user whom Kubernetes or an issuer vouches for.

@@ -16,17 +16,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // wants checks that m identifies user. If user is empty, m must return an error of kind
-// task.ErrUnauthorized that contains text.
+// problem.Unauthorized that contains text.
 func wants(t *testing.T, m Method, c task.Credentials, user, text string) {
 	t.Helper()
 	p, err := m.Identify(t.Context(), c)
 	switch {
 	case user != "" && (err != nil || p.User != user):
 		t.Errorf("%+v: %+v, %v, want %s", c, p, err, user)
-	case user == "" && (!errors.Is(err, task.ErrUnauthorized) || !strings.Contains(err.Error(), text)):
+	case user == "" && (!errors.Is(err, problem.Unauthorized) || !strings.Contains(err.Error(), text)):
 		t.Errorf("%+v: %+v, %v, want a refusal with %q", c, p, err, text)
 	}
 }

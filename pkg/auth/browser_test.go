@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -55,7 +56,7 @@ func newSite(t *testing.T, i *auth.Issuer, change func(*auth.OIDCConfig)) *fiber
 	s.Identify = func(c *fiber.Ctx) (task.Identity, error) {
 		who, ok, err := s.Of(c)
 		if err == nil && !ok {
-			err = task.ErrUnauthorized
+			err = problem.Unauthorized
 		}
 		return who, err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A CodeFlow is one login of a browser at the issuer: the authorization code flow with PKCE
@@ -34,14 +35,14 @@ func (o *OIDC) codeFlow(redirect string) oauth2.Config {
 }
 
 // AuthCodeURL returns the URL at which the issuer asks the user to log in. The error is of
-// kind task.ErrUnavailable, or task.ErrForbidden if the issuer does not support this flow.
+// kind problem.Unavailable, or problem.Forbidden if the issuer does not support this flow.
 func (o *OIDC) AuthCodeURL(ctx context.Context, f CodeFlow) (string, error) {
 	if _, err := o.Verifier(ctx); err != nil {
 		return "", err
 	}
 	config := o.codeFlow(f.Redirect)
 	if config.Endpoint.AuthURL == "" || config.Endpoint.TokenURL == "" {
-		return "", task.Error(task.ErrForbidden, fmt.Sprintf("the issuer %s does not support the authorization code flow; log in with an ID token", o.config.Issuer))
+		return "", problem.New(problem.Forbidden, fmt.Sprintf("the issuer %s does not support the authorization code flow; log in with an ID token", o.config.Issuer))
 	}
 	return config.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)), nil
 }
@@ -95,11 +96,11 @@ func (o *OIDC) Refused(code, description string) error {
 	if description != "" {
 		why += ": " + task.Quote(description)
 	}
-	return task.Error(task.ErrUnauthorized, fmt.Sprintf("the issuer %s rejected the login (%s); log in again", o.config.Issuer, why))
+	return problem.New(problem.Unauthorized, fmt.Sprintf("the issuer %s rejected the login (%s); log in again", o.config.Issuer, why))
 }
 
 func (o *OIDC) unavailable(err error) error {
-	return task.Error(task.ErrUnavailable, fmt.Sprintf("the issuer %s cannot complete the login: %v; try again", o.config.Issuer, err))
+	return problem.New(problem.Unavailable, fmt.Sprintf("the issuer %s cannot complete the login: %v; try again", o.config.Issuer, err))
 }
 
 // Check returns the principal of an ID token, and when the token expires. If nonce is not empty,

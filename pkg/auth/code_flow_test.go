@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	testissuer "k8s-cli/test/testkit/issuer"
 )
 
@@ -104,18 +104,18 @@ func TestCodeFlow(t *testing.T) {
 		text   string
 	}{
 		"right":              {},
-		"another verifier":   {change: func(f *CodeFlow) { f.Verifier = oauth2.GenerateVerifier() }, kind: task.ErrUnauthorized, text: `"invalid_grant"`},
-		"another server":     {change: func(f *CodeFlow) { f.Redirect = "https://evil.example/back" }, kind: task.ErrUnauthorized, text: `"invalid_grant"`},
-		"another nonce":      {claims: map[string]any{"nonce": rand.Text()}, kind: task.ErrUnauthorized, text: "for another login"},
-		"no nonce":           {claims: map[string]any{"nonce": nil}, kind: task.ErrUnauthorized, text: "for another login"},
-		"another audience":   {claims: map[string]any{"aud": "grafana"}, kind: task.ErrUnauthorized, text: "audience"},
-		"another issuer":     {claims: map[string]any{"iss": "https://evil.example"}, kind: task.ErrUnauthorized, text: "issue"},
-		"expired":            {claims: map[string]any{"exp": 1}, kind: task.ErrUnauthorized, text: "expired"},
-		"no ID token":        {token: says(200, `{"access_token":"a"}`), kind: task.ErrUnavailable, text: "no ID token"},
-		"no response":        {token: says(200, `secret`), kind: task.ErrUnavailable, text: "cannot complete"},
-		"an outage":          {token: says(503, `secret`), kind: task.ErrUnavailable, text: "503"},
-		"a redirect":         {token: elsewhere, kind: task.ErrUnavailable, text: "307"},
-		"an error with text": {token: says(400, `{"error":"x\u001b[31m","error_description":"<b>secr\u202eet</b>"}`), kind: task.ErrUnauthorized, text: `("x\x1b[31m": "<b>secr\u202eet</b>")`},
+		"another verifier":   {change: func(f *CodeFlow) { f.Verifier = oauth2.GenerateVerifier() }, kind: problem.Unauthorized, text: `"invalid_grant"`},
+		"another server":     {change: func(f *CodeFlow) { f.Redirect = "https://evil.example/back" }, kind: problem.Unauthorized, text: `"invalid_grant"`},
+		"another nonce":      {claims: map[string]any{"nonce": rand.Text()}, kind: problem.Unauthorized, text: "for another login"},
+		"no nonce":           {claims: map[string]any{"nonce": nil}, kind: problem.Unauthorized, text: "for another login"},
+		"another audience":   {claims: map[string]any{"aud": "grafana"}, kind: problem.Unauthorized, text: "audience"},
+		"another issuer":     {claims: map[string]any{"iss": "https://evil.example"}, kind: problem.Unauthorized, text: "issue"},
+		"expired":            {claims: map[string]any{"exp": 1}, kind: problem.Unauthorized, text: "expired"},
+		"no ID token":        {token: says(200, `{"access_token":"a"}`), kind: problem.Unavailable, text: "no ID token"},
+		"no response":        {token: says(200, `secret`), kind: problem.Unavailable, text: "cannot complete"},
+		"an outage":          {token: says(503, `secret`), kind: problem.Unavailable, text: "503"},
+		"a redirect":         {token: elsewhere, kind: problem.Unavailable, text: "307"},
+		"an error with text": {token: says(400, `{"error":"x\u001b[31m","error_description":"<b>secr\u202eet</b>"}`), kind: problem.Unauthorized, text: `("x\x1b[31m": "<b>secr\u202eet</b>")`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i.Next(tt.claims, nil, tt.token)
@@ -134,7 +134,7 @@ func TestCodeFlow(t *testing.T) {
 			if p.User != "1234" {
 				t.Errorf("the login of %q", p.User)
 			}
-			if p, _, err := o.Exchange(t.Context(), netip.Addr{}, f, code); !errors.Is(err, task.ErrUnauthorized) {
+			if p, _, err := o.Exchange(t.Context(), netip.Addr{}, f, code); !errors.Is(err, problem.Unauthorized) {
 				t.Errorf("the same code again: %+v, %v", p, err)
 			}
 		})
@@ -157,11 +157,11 @@ func TestWrongCodesAreLimited(t *testing.T) {
 		}
 	}
 	peer := netip.MustParseAddr("10.1.2.3")
-	exchange(peer, task.ErrUnavailable)
+	exchange(peer, problem.Unavailable)
 	for later := time.Now().Add(time.Hour); o.codes.allow(peer, later) == nil; {
 	}
-	exchange(peer, task.ErrTooMany)
-	exchange(netip.MustParseAddr("10.1.2.4"), task.ErrUnavailable)
+	exchange(peer, problem.LimitReached)
+	exchange(netip.MustParseAddr("10.1.2.4"), problem.Unavailable)
 	if asked != 2 {
 		t.Errorf("%d requests to the issuer, want 2", asked)
 	}
@@ -181,7 +181,7 @@ func TestIssuerWithoutCodeFlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if url, err := o.AuthCodeURL(t.Context(), newFlow()); !errors.Is(err, task.ErrForbidden) {
+	if url, err := o.AuthCodeURL(t.Context(), newFlow()); !errors.Is(err, problem.Forbidden) {
 		t.Errorf("leads to %q, %v", url, err)
 	}
 }

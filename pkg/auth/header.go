@@ -25,7 +25,7 @@ func (h UserHeader) Identify(_ context.Context, c task.Credentials) (Principal, 
 	if h.Trusted.contain(c.Peer) {
 		return Principal{User: c.User, Groups: groupsOf(c.Groups)}, nil
 	}
-	return Principal{}, task.Error(problem.ProxyNotTrusted, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", c.Peer.Unmap()))
+	return Principal{}, problem.New(problem.ProxyNotTrusted, fmt.Sprintf("X-User: only trusted proxies may set this header (--trusted-proxies), and %s is not one of them; send the request through a trusted proxy", c.Peer.Unmap()))
 }
 
 // Proxies lists the networks of trusted proxies.

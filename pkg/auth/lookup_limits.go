@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	maxPeers              = 10_000  // addresses with a limiter of their own
 )
 
-var errBusy = task.Error(task.ErrUnavailable, "too many tokens are being checked; try again")
+var errBusy = problem.New(problem.Unavailable, "too many tokens are being checked; try again")
 
 // lookups bounds the requests about tokens to the API server or to an issuer. Tokens that
 // were accepted before do not wait behind unknown tokens.
@@ -48,7 +49,7 @@ func newLookups() *lookups {
 }
 
 // acquire takes a slot for one lookup, and end returns the slot. The error is of kind
-// task.ErrTooMany or task.ErrUnavailable and says nothing about the token.
+// problem.LimitReached or problem.Unavailable and says nothing about the token.
 func (l *lookups) acquire(peer netip.Addr, known bool) (end func(), err error) {
 	places := l.known
 	if !known {

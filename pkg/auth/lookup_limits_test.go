@@ -14,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func from(address, token string) task.Credentials {
@@ -22,7 +23,7 @@ func from(address, token string) task.Credentials {
 
 // isBusy reports whether an error says nothing about the token.
 func isBusy(err error) bool {
-	return (errors.Is(err, task.ErrUnavailable) || errors.Is(err, task.ErrTooMany)) && !errors.Is(err, task.ErrUnauthorized)
+	return (errors.Is(err, problem.Unavailable) || errors.Is(err, problem.LimitReached)) && !errors.Is(err, problem.Unauthorized)
 }
 
 // TestUnknownTokensAreLimited checks that invented tokens cause a bounded number of
@@ -73,7 +74,7 @@ func TestUnknownTokensOfManyAddressesAreLimited(t *testing.T) {
 	one := newLookups()
 	for n := range peerBurst + 1 {
 		err := one.allow(netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)), now) // one machine may own the whole network
-		if (err == nil) != (n < peerBurst) || err != nil && !errors.Is(err, task.ErrTooMany) {
+		if (err == nil) != (n < peerBurst) || err != nil && !errors.Is(err, problem.LimitReached) {
 			t.Errorf("address %d of an IPv6 network: %v", n, err)
 		}
 	}
@@ -136,7 +137,7 @@ func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
 	m, now := newTokenCache(), time.Now()
 	good := sha256.Sum256([]byte("good"))
 	m.put(good, cacheEntry{until: now.Add(time.Hour)}, now)
-	for _, err := range []error{task.ErrUnauthorized, nil} {
+	for _, err := range []error{problem.Unauthorized, nil} {
 		for n := range 3 * maxCached {
 			m.put([32]byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, cacheEntry{err: err, until: now.Add(time.Hour)}, now)
 		}
@@ -147,7 +148,7 @@ func TestMadeUpTokensEvictNoGoodOnes(t *testing.T) {
 			t.Errorf("it remembers %d and %d tokens, at most %d each", len(m.accepted), len(m.rejected), maxCached)
 		}
 	}
-	m.put(good, cacheEntry{err: task.ErrUnauthorized, until: now.Add(time.Hour)}, now)
+	m.put(good, cacheEntry{err: problem.Unauthorized, until: now.Add(time.Hour)}, now)
 	if f, _, known := m.find(good, now); known || f.err == nil {
 		t.Error("a token that was withdrawn is still taken")
 	}
@@ -173,7 +174,7 @@ func TestOIDCLookupsAreLimited(t *testing.T) {
 		if isBusy(err) {
 			break
 		}
-		if !errors.Is(err, task.ErrUnauthorized) || n < -1000 {
+		if !errors.Is(err, problem.Unauthorized) || n < -1000 {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +211,7 @@ func TestEmailsThatNobodyVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 		who, err := New(o, task.Admins{"root@example.com", "group:ops"}).Identify(t.Context(), task.Credentials{Token: i.token(tt.claims)})
-		if (err == nil) != tt.taken || who.Admin != tt.admins || err != nil && !errors.Is(err, task.ErrUnauthorized) {
+		if (err == nil) != tt.taken || who.Admin != tt.admins || err != nil && !errors.Is(err, problem.Unauthorized) {
 			t.Errorf("%s: %+v, %v", tt.name, who, err)
 		}
 	}

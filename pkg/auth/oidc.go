@@ -18,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // OIDCConfig defines which ID tokens the server accepts.
@@ -108,7 +109,7 @@ func (o *OIDC) check(ctx context.Context, token string) (*oidc.IDToken, error) {
 	checked, err := verifier.Verify(ctx, token)
 	switch {
 	case err != nil && (away || ctx.Err() != nil):
-		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
+		return nil, problem.New(problem.Unavailable, fmt.Sprintf("the keys of %s cannot be fetched: %v; try again", o.config.Issuer, err))
 	case err != nil:
 		return nil, rejected(reason(err))
 	}
@@ -125,7 +126,7 @@ func reason(err error) error {
 }
 
 // Verifier returns the verifier of ID tokens. The first successful call fetches the
-// configuration of the issuer. The error is of kind task.ErrUnavailable.
+// configuration of the issuer. The error is of kind problem.Unavailable.
 func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +145,7 @@ func (o *OIDC) Verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 			return o.verifier, nil
 		}
 	}
-	return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("the keys of the issuer %s cannot be located: %v; try again", o.config.Issuer, o.failed))
+	return nil, problem.New(problem.Unavailable, fmt.Sprintf("the keys of the issuer %s cannot be located: %v; try again", o.config.Issuer, o.failed))
 }
 
 // signatures lists the accepted signature algorithms. All are asymmetric, so that only the

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	testissuer "k8s-cli/test/testkit/issuer"
 )
 
@@ -120,7 +121,7 @@ func TestOIDCKeysAreCachedAndRotated(t *testing.T) {
 	wants(t, o, task.Credentials{Token: i.token(nil)}, "1234", "")
 	// The library drops the former keys a moment after the first use of the new keys.
 	for {
-		if _, err := o.Identify(t.Context(), task.Credentials{Token: former}); errors.Is(err, task.ErrUnauthorized) {
+		if _, err := o.Identify(t.Context(), task.Credentials{Token: former}); errors.Is(err, problem.Unauthorized) {
 			break
 		}
 		o.cache = newTokenCache()
@@ -153,14 +154,14 @@ func TestOIDCIssuerAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.beAway()
-	if _, err := o.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := o.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("with its keys out of reach: %v", err)
 	}
 	gone, err := NewOIDC(OIDCConfig{Issuer: "http://127.0.0.1:1", Audience: "k8s-cli"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := gone.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("with nobody there: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	testissuer "k8s-cli/test/testkit/issuer"
 )
 
@@ -73,7 +74,7 @@ func FuzzOIDC(f *testing.F) {
 		changed[int(at)%len(changed)] ^= flip
 		got, err := who.Identify(t.Context(), task.Credentials{Token: string(changed), User: "root", Groups: "ops"})
 		switch {
-		case errors.Is(err, task.ErrUnavailable):
+		case errors.Is(err, problem.Unavailable):
 			return // too many concurrent lookups
 		case err == nil && (!good || got.User != name || got.Admin != (name == "root")):
 			t.Errorf("%s is taken for %+v", changed, got)

@@ -26,7 +26,7 @@ type tokenCache struct {
 
 type cacheEntry struct {
 	principal Principal
-	err       error // of kind task.ErrUnauthorized, or nil
+	err       error // of kind problem.Unauthorized, or nil
 	until     time.Time
 }
 

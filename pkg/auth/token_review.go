@@ -17,6 +17,7 @@ import (
 	authclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // TokenReview asks the Kubernetes API server for the owner of a token (API kind TokenReview),
@@ -56,7 +57,7 @@ func (r *TokenReview) Identify(ctx context.Context, c task.Credentials) (Princip
 		}
 		defer end()
 		p, err := r.ask(context.WithoutCancel(ctx), token)
-		if err != nil && !errors.Is(err, task.ErrUnauthorized) {
+		if err != nil && !errors.Is(err, problem.Unauthorized) {
 			return Principal{}, err
 		}
 		now := time.Now()
@@ -81,7 +82,7 @@ func (r *TokenReview) ask(ctx context.Context, token string) (Principal, error) 
 	answer, err := r.reviews.Create(ctx, question, metav1.CreateOptions{})
 	switch {
 	case err != nil:
-		return Principal{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the token cannot be reviewed by Kubernetes: %v; try again", err))
+		return Principal{}, problem.New(problem.Unavailable, fmt.Sprintf("the token cannot be reviewed by Kubernetes: %v; try again", err))
 	case !answer.Status.Authenticated:
 		return Principal{}, rejected(errUnknown)
 	case r.audience != "" && !slices.Contains(answer.Status.Audiences, r.audience):

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // reviews is an API server that answers only TokenReviews.
@@ -75,7 +76,7 @@ func testReview(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := r.Identify(t.Context(), task.Credentials{Token: "away"}); !errors.Is(err, task.ErrUnavailable) {
+		if _, err := r.Identify(t.Context(), task.Credentials{Token: "away"}); !errors.Is(err, problem.Unavailable) {
 			t.Errorf("with nobody to ask: %v", err)
 		}
 	}

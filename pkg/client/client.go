@@ -22,6 +22,7 @@ import (
 
 	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -265,7 +266,7 @@ func (c *Client) who(ctx context.Context) (user, proof string, err error) {
 // path segment: "/tasks//stop" would be a different route.
 func objectPath(kind task.Kind, id string, verb ...string) (string, error) {
 	if strings.Trim(id, ".") == "" || strings.ContainsAny(id, `/\`) {
-		return "", task.Error(task.ErrNotFound, strconv.Quote(id)+" is not the id of a "+string(kind))
+		return "", problem.New(problem.NotFound, strconv.Quote(id)+" is not the id of a "+string(kind))
 	}
 	return strings.Join(append([]string{"", string(kind) + "s", url.PathEscape(id)}, verb...), "/"), nil
 }

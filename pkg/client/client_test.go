@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/problem"
 )
 
 // serve returns a client of user ann for a server with the given handler.
@@ -291,7 +292,7 @@ func TestInvalidIDsCauseNoRequest(t *testing.T) {
 			"Volume":       func() error { _, err := c.Volume(t.Context(), id); return err },
 			"DeleteVolume": func() error { _, err := c.DeleteVolume(t.Context(), id); return err },
 		} {
-			if err := call(); !errors.Is(err, task.ErrNotFound) {
+			if err := call(); !errors.Is(err, problem.NotFound) {
 				t.Errorf("%s(%q) = %v, want not found", name, id, err)
 			}
 		}

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // An Error is a response with a status other than 2xx, or a missing response. Error wraps
-// the kind that corresponds to Code, for example task.ErrNotFound.
+// the kind that corresponds to Code, for example problem.NotFound.
 type Error struct {
 	Code       int           // HTTP status; 0 if there was no response
 	Detail     string        // message of the server, or of the client if the server sent none
@@ -79,23 +80,23 @@ func rejections(results []task.BatchResult) error {
 func kindOf(code int) error {
 	switch code {
 	case http.StatusBadRequest:
-		return task.ErrUnreadable
+		return problem.Malformed
 	case http.StatusUnauthorized:
-		return task.ErrUnauthorized
+		return problem.Unauthorized
 	case http.StatusForbidden:
-		return task.ErrForbidden
+		return problem.Forbidden
 	case http.StatusNotFound:
-		return task.ErrNotFound
+		return problem.NotFound
 	case http.StatusConflict:
-		return task.ErrConflict
+		return problem.Conflict
 	case http.StatusGone:
-		return task.ErrGone
+		return problem.Gone
 	case http.StatusRequestEntityTooLarge:
-		return task.ErrTooLarge
+		return problem.TooLarge
 	case http.StatusUnprocessableEntity:
-		return task.ErrInvalid
+		return problem.Invalid
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 0:
-		return task.ErrUnavailable
+		return problem.Unavailable
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func gzipped(t *testing.T, text string) []byte {
@@ -39,19 +40,19 @@ func TestErrorResponses(t *testing.T) {
 		kind   error
 		text   string // URL stands for the URL of the server
 	}{
-		{"unreadable", answering(400, `{"detail": "the body is not JSON"}`), 400, task.ErrUnreadable, "the body is not JSON"},
-		{"unauthorized", answering(401, `{"detail": "who asks?"}`), 401, task.ErrUnauthorized, "who asks?"},
-		{"forbidden", answering(403, `{"detail": "not yours"}`), 403, task.ErrForbidden, "not yours"},
-		{"not found", answering(404, `{"detail": "Task abc not found"}`), 404, task.ErrNotFound, "Task abc not found"},
-		{"conflict", answering(409, `{"detail": "in use"}`), 409, task.ErrConflict, "in use"},
-		{"too large", answering(413, `{"detail": "too much"}`), 413, task.ErrTooLarge, "too much"},
-		{"invalid", answering(422, `{"detail": "num_nodes: 0"}`), 422, task.ErrInvalid, "num_nodes: 0"},
-		{"too many", answering(429, `{"detail": "slow down"}`), 429, task.ErrUnavailable, "slow down"},
-		{"away", answering(503, `{"detail": "the log is away"}`), 503, task.ErrUnavailable, "the log is away"},
+		{"unreadable", answering(400, `{"detail": "the body is not JSON"}`), 400, problem.Malformed, "the body is not JSON"},
+		{"unauthorized", answering(401, `{"detail": "who asks?"}`), 401, problem.Unauthorized, "who asks?"},
+		{"forbidden", answering(403, `{"detail": "not yours"}`), 403, problem.Forbidden, "not yours"},
+		{"not found", answering(404, `{"detail": "Task abc not found"}`), 404, problem.NotFound, "Task abc not found"},
+		{"conflict", answering(409, `{"detail": "in use"}`), 409, problem.Conflict, "in use"},
+		{"too large", answering(413, `{"detail": "too much"}`), 413, problem.TooLarge, "too much"},
+		{"invalid", answering(422, `{"detail": "num_nodes: 0"}`), 422, problem.Invalid, "num_nodes: 0"},
+		{"too many", answering(429, `{"detail": "slow down"}`), 429, problem.Unavailable, "slow down"},
+		{"away", answering(503, `{"detail": "the log is away"}`), 503, problem.Unavailable, "the log is away"},
 		{"a fault", answering(500, `{"detail": "oops"}`), 500, nil, "oops"},
 		{"a page of a proxy", answering(502, `<html>Bad Gateway</html>`), 502, nil, "the API server at URL answered 502 Bad Gateway"},
-		{"a detail that is no sentence", answering(422, `{"detail": [{"type": "missing"}]}`), 422, task.ErrInvalid, "the API server at URL answered 422 Unprocessable Entity"},
-		{"no body", answering(404, ``), 404, task.ErrNotFound, "the API server at URL answered 404 Not Found"},
+		{"a detail that is no sentence", answering(422, `{"detail": [{"type": "missing"}]}`), 422, problem.Invalid, "the API server at URL answered 422 Unprocessable Entity"},
+		{"no body", answering(404, ``), 404, problem.NotFound, "the API server at URL answered 404 Not Found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := serve(t, tt.handle)
@@ -87,7 +88,7 @@ func TestRejectedTasksAreAnError(t *testing.T) {
 	if want := "the server rejected 2 of 3 tasks; the task at index 1: run: empty"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
-	if !errors.Is(err, task.ErrInvalid) || !errors.Is(err, task.ErrConflict) || errors.Is(err, task.ErrNotFound) {
+	if !errors.Is(err, problem.Invalid) || !errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound) {
 		t.Errorf("the kinds of %v are wrong", err)
 	}
 }
@@ -119,7 +120,7 @@ func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	_, err := New(strings.TrimPrefix(server.URL, "http://")+"//", "ann").Tasks(t.Context(), false)
-	if !errors.Is(err, task.ErrUnavailable) {
+	if !errors.Is(err, problem.Unavailable) {
 		t.Errorf("%v is not of kind unavailable", err)
 	}
 	if want := "cannot reach the API server at " + server.URL + ": dial tcp "; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -162,7 +163,7 @@ func TestTimeoutWithoutAnswer(t *testing.T) {
 	c.timeout = 20 * time.Millisecond
 	_, err := c.Tasks(t.Context(), false)
 	want := "cannot reach the API server at " + c.url + ": no answer within 20ms"
-	if err == nil || err.Error() != want || !errors.Is(err, task.ErrUnavailable) {
+	if err == nil || err.Error() != want || !errors.Is(err, problem.Unavailable) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -175,7 +176,7 @@ func TestCancelledRequest(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	if _, err := c.Tasks(ctx, false); !errors.Is(err, context.Canceled) || errors.Is(err, task.ErrUnavailable) {
+	if _, err := c.Tasks(ctx, false); !errors.Is(err, context.Canceled) || errors.Is(err, problem.Unavailable) {
 		t.Errorf("error %v, want the cancellation", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -53,7 +54,7 @@ func (s EventSource) path() (string, error) {
 	return objectPath(s.Key.Kind, s.Key.ID, "events")
 }
 
-// Events returns the events so far, oldest first. The error is of kind task.ErrGone if the
+// Events returns the events so far, oldest first. The error is of kind problem.Gone if the
 // server no longer has all events after s.After.
 func (c *Client) Events(ctx context.Context, s EventSource) (all []task.Event, err error) {
 	path, err := s.path()
@@ -111,8 +112,8 @@ type EventStream struct {
 }
 
 // Next waits for the next event. Next returns io.EOF after the last event of an object that
-// is over. The error is of kind task.ErrGone if events were missed during an interruption,
-// and of kind task.ErrUnavailable if the stream cannot reconnect.
+// is over. The error is of kind problem.Gone if events were missed during an interruption,
+// and of kind problem.Unavailable if the stream cannot reconnect.
 func (e *EventStream) Next() (task.Event, error) {
 	for !e.over {
 		if e.body == nil {
@@ -158,7 +159,7 @@ func (e *EventStream) resume() error {
 			return e.ctx.Err()
 		}
 		err := e.connect()
-		if err == nil || errors.Is(err, io.EOF) || !errors.Is(err, task.ErrUnavailable) || time.Since(began) > e.client.timeout {
+		if err == nil || errors.Is(err, io.EOF) || !errors.Is(err, problem.Unavailable) || time.Since(began) > e.client.timeout {
 			return err
 		}
 	}

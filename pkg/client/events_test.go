@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A stage serves requests with one handler after the other, and records the Last-Event-ID
@@ -115,9 +116,9 @@ func TestStreamsOfEventsEndForGood(t *testing.T) {
 		want error
 	}{
 		{"the object is over", []http.HandlerFunc{says("1.0"), answers(204)}, io.EOF},
-		{"it was away for too long", []http.HandlerFunc{says("1.0"), answers(410)}, task.ErrGone},
-		{"the task is forgotten", []http.HandlerFunc{says("1.0"), answers(404)}, task.ErrNotFound},
-		{"the user is not known any more", []http.HandlerFunc{says("1.0"), answers(401)}, task.ErrUnauthorized},
+		{"it was away for too long", []http.HandlerFunc{says("1.0"), answers(410)}, problem.Gone},
+		{"the task is forgotten", []http.HandlerFunc{says("1.0"), answers(404)}, problem.NotFound},
+		{"the user is not known any more", []http.HandlerFunc{says("1.0"), answers(401)}, problem.Unauthorized},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, c := play(t, tt.acts...)
@@ -131,7 +132,7 @@ func TestStreamsOfEventsEndForGood(t *testing.T) {
 		})
 	}
 	_, c := play(t, answers(404))
-	if _, err := c.Subscribe(t.Context(), EventSource{}); !errors.Is(err, task.ErrNotFound) {
+	if _, err := c.Subscribe(t.Context(), EventSource{}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a stream that does not begin: %v", err)
 	}
 }

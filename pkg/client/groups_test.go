@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A name that no group has is never sent: without the name, a stop would mean all tasks.
 func TestInvalidGroupNamesCauseNoRequest(t *testing.T) {
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s", r.Method, r.URL) })
 	for _, name := range []string{"", "a b", "../tasks", "a/stop", "-a"} {
-		if _, err := c.StopGroup(t.Context(), name); !errors.Is(err, task.ErrNotFound) {
+		if _, err := c.StopGroup(t.Context(), name); !errors.Is(err, problem.NotFound) {
 			t.Errorf("stop %q: %v", name, err)
 		}
-		if _, err := c.Group(t.Context(), name); !errors.Is(err, task.ErrNotFound) {
+		if _, err := c.Group(t.Context(), name); !errors.Is(err, problem.NotFound) {
 			t.Errorf("group %q: %v", name, err)
 		}
 	}

@@ -25,7 +25,7 @@ type Outputs struct {
 	Sum  string // SHA-256 of the archive, hexadecimal
 }
 
-// Outputs returns the outputs of one node of a task. The error is of kind task.ErrNotFound if the
+// Outputs returns the outputs of one node of a task. The error is of kind problem.NotFound if the
 // server has no such outputs. Outputs sends the request again if the connection breaks, or if the
 // server asks for a pause. Reading the body has no timeout.
 func (c *Client) Outputs(ctx context.Context, id string, node int) (Outputs, error) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // breaking serves a part of an archive and breaks the connection after n bytes, or after the end
@@ -87,7 +87,7 @@ func TestOutputsThatCannotResume(t *testing.T) {
 			w.Header().Set("Content-Range", "bytes 0-5/6")
 			w.WriteHeader(http.StatusPartialContent)
 		}, ErrWrongAnswer},
-		{"no archive", answering(http.StatusNotFound, `{"detail": "no outputs"}`), task.ErrNotFound},
+		{"no archive", answering(http.StatusNotFound, `{"detail": "no outputs"}`), problem.NotFound},
 		{"every connection breaks", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", `"sum"`)
 			breaking(w, []byte("archive"), 3)

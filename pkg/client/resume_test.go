@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A logged is one log line of a node.
@@ -146,7 +146,7 @@ func TestLogThatCannotResume(t *testing.T) {
 		for _, tt := range []struct {
 			code int
 			want error
-		}{{http.StatusNotFound, task.ErrNotFound}, {http.StatusServiceUnavailable, ErrBrokenLog}} {
+		}{{http.StatusNotFound, problem.NotFound}, {http.StatusServiceUnavailable, ErrBrokenLog}} {
 			c := inMemory(breaks(tt.code))
 			c.timeout = time.Millisecond
 			var got bytes.Buffer

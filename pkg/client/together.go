@@ -11,7 +11,7 @@ import (
 
 // SubmitTogether submits all tasks, or none if one of them is rejected. A task may come after
 // other tasks of items, in any order. The results are in the order of items. The error is of
-// kind task.ErrTooLarge if the tasks do not fit one entry of the log.
+// kind problem.TooLarge if the tasks do not fit one entry of the log.
 func (c *Client) SubmitTogether(ctx context.Context, items []Item) ([]task.BatchResult, error) {
 	var answer task.Batch
 	r := request{method: http.MethodPost, path: "/tasks/batch", query: url.Values{"atomic": {"true"}}, body: items, key: newKey()}

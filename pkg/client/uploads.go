@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
-// UploadLimits returns the limits of uploads. The error is of kind task.ErrInvalid if the
+// UploadLimits returns the limits of uploads. The error is of kind problem.Invalid if the
 // server accepts no uploads.
 func (c *Client) UploadLimits(ctx context.Context) (task.UploadLimits, error) {
 	var answer task.UploadLimits
@@ -22,7 +23,7 @@ func (c *Client) UploadLimits(ctx context.Context) (task.UploadLimits, error) {
 // HasUpload reports whether the server has an archive of the user with this SHA-256.
 func (c *Client) HasUpload(ctx context.Context, sum string) (bool, error) {
 	err := c.do(ctx, request{method: http.MethodHead, path: uploadPath(sum), same: true}, nil)
-	if errors.Is(err, task.ErrNotFound) {
+	if errors.Is(err, problem.NotFound) {
 		return false, nil
 	}
 	return err == nil, err

@@ -36,7 +36,7 @@ func (c *Client) Volumes(ctx context.Context, allUsers bool) ([]task.VolumeStatu
 	return answer.Volumes, err
 }
 
-// DeleteVolume deletes one volume and its content. A repeated request returns the first response. The error is of kind task.ErrConflict if
+// DeleteVolume deletes one volume and its content. A repeated request returns the first response. The error is of kind problem.Conflict if
 // tasks use the volume, and names the tasks.
 func (c *Client) DeleteVolume(ctx context.Context, id string) (task.Deleted, error) {
 	return c.deleteVolume(ctx, id, nil)

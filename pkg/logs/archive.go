@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A Store stores blobs under names, each with a few attributes.
@@ -18,7 +18,7 @@ type Store interface {
 	// Store stores a blob and replaces an earlier blob of the same name. If the store is
 	// full, Store removes the oldest blobs.
 	Store(ctx context.Context, name string, about map[string]string, blob []byte) error
-	// Get returns a blob. The error is of kind task.ErrNotFound if there is none.
+	// Get returns a blob. The error is of kind problem.NotFound if there is none.
 	Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error)
 	// List returns the attributes of each blob, by name.
 	List(ctx context.Context) (map[string]map[string]string, error)
@@ -66,7 +66,7 @@ func (s *stream) copyArchived(ctx context.Context) (found bool) {
 	}
 	about, blob, err := s.tailer.store.Get(ctx, archiveName(s.task, s.rank, s.number))
 	if err != nil || s.uid != "" && about[aboutPod] != s.uid {
-		if err != nil && !errors.Is(err, task.ErrNotFound) && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, problem.NotFound) && ctx.Err() == nil {
 			s.tailer.log.Warn("reading an archived log failed", "task", s.task, "err", err)
 		}
 		return false

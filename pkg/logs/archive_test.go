@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
 )
 
@@ -58,7 +59,7 @@ func (s *fakeStore) Get(_ context.Context, name string) (map[string]string, []by
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blobs[name] == nil {
-		return nil, nil, task.Error(task.ErrNotFound, "none")
+		return nil, nil, problem.New(problem.NotFound, "none")
 	}
 	return s.about[name], s.blobs[name], s.fails()
 }
@@ -202,7 +203,7 @@ type lateStore struct {
 
 func (s *lateStore) Get(ctx context.Context, name string) (map[string]string, []byte, error) {
 	if s.asked.Add(1) == 1 {
-		return nil, nil, task.Error(task.ErrNotFound, "none")
+		return nil, nil, problem.New(problem.NotFound, "none")
 	}
 	return s.fakeStore.Get(ctx, name)
 }

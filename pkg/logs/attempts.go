@@ -140,9 +140,9 @@ func checkAttempt(v task.View, o task.LogOptions) error {
 	}
 	switch {
 	case o.Attempt > most:
-		return task.Error(task.ErrInvalid, fmt.Sprintf("attempt: %d is out of range; the number of the last attempt is %d", o.Attempt, most))
+		return problem.New(problem.Invalid, fmt.Sprintf("attempt: %d is out of range; the number of the last attempt is %d", o.Attempt, most))
 	case !known && o.Attempt < most:
-		return task.Error(problem.LogNotFound, fmt.Sprintf("the log of attempt %d was not kept; the logs of the first %d and the last %d attempts are", o.Attempt, attempt.KeepFirst, attempt.KeepLast))
+		return problem.New(problem.LogNotFound, fmt.Sprintf("the log of attempt %d was not kept; the logs of the first %d and the last %d attempts are", o.Attempt, attempt.KeepFirst, attempt.KeepLast))
 	}
 	return nil
 }

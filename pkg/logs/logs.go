@@ -15,6 +15,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A Projection returns the pods of a task, and notifies of changes.
@@ -50,14 +51,14 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, stor
 func (t *Tailer) AwaitArchive() { t.archives = true }
 
 // Check reports whether a task has the requested node. The error is of kind
-// task.ErrInvalid, or of kind task.ErrNotFound if there is no such task.
+// problem.Invalid, or of kind problem.NotFound if there is no such task.
 func (t *Tailer) Check(id string, o task.LogOptions) error {
 	v, _ := t.projection.WatchTask(id)
 	if v.Record == nil {
 		return task.ErrNoTask(id)
 	}
 	if nodes := v.NumNodes(); o.Node != nil && *o.Node >= nodes {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; %s", *o.Node, task.RanksText(nodes)))
+		return problem.New(problem.Invalid, fmt.Sprintf("node: %d is out of range; %s", *o.Node, task.RanksText(nodes)))
 	}
 	return checkAttempt(v, o)
 }

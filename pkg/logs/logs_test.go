@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
 )
 
@@ -311,7 +312,7 @@ func TestATailEndsWithItsContext(t *testing.T) {
 
 func TestATaskThatIsNotThere(t *testing.T) {
 	c := serve(t, newFakeTasks(1), nil)
-	if err := c.Tail(t.Context(), "b", task.LogOptions{}, bufio.NewWriter(io.Discard)); !errors.Is(err, task.ErrNotFound) {
+	if err := c.Tail(t.Context(), "b", task.LogOptions{}, bufio.NewWriter(io.Discard)); !errors.Is(err, problem.NotFound) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -331,11 +332,11 @@ func TestANodeThatTheTaskDoesNotHave(t *testing.T) {
 		node *int
 		ok   bool
 	}{{nil, true}, {new(1), true}, {new(2), false}} {
-		if err := tailer.Check("a", task.LogOptions{Node: tt.node}); (err == nil) != tt.ok || err != nil && !errors.Is(err, task.ErrInvalid) {
+		if err := tailer.Check("a", task.LogOptions{Node: tt.node}); (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Invalid) {
 			t.Errorf("node %v: %v", tt.node, err)
 		}
 	}
-	if err := tailer.Check("b", task.LogOptions{}); !errors.Is(err, task.ErrNotFound) {
+	if err := tailer.Check("b", task.LogOptions{}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a task that is not there: %v", err)
 	}
 }

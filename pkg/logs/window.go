@@ -37,7 +37,7 @@ func (t *Tailer) Lines(ctx context.Context, id string, o task.LogOptions, want l
 	case o.Node != nil:
 		rank = *o.Node
 	case v.NumNodes() > 1:
-		return logpos.Part{}, task.Error(task.ErrInvalid, "lines: each node of the task has lines of its own; name the node with the parameter node")
+		return logpos.Part{}, problem.New(problem.Invalid, "lines: each node of the task has lines of its own; name the node with the parameter node")
 	}
 	run, ok := runOf(v, rank, o.Attempt)
 	if !ok {
@@ -106,7 +106,7 @@ func (n *numberedLog) readPod(ctx context.Context, total int64) (logpos.Part, er
 		return logpos.Part{}, err
 	}
 	n.tailer.log.Warn("reading lines of a log failed", "task", n.task, "pod", n.pod.Name, "err", err)
-	return logpos.Part{}, task.Error(task.ErrUnavailable, "the cluster does not return the log of pod "+n.pod.Name+" at present")
+	return logpos.Part{}, problem.New(problem.Unavailable, "the cluster does not return the log of pod "+n.pod.Name+" at present")
 }
 
 // window returns an empty window for the wanted lines of a log of which the first lines are
@@ -129,7 +129,7 @@ func (n *numberedLog) stored(ctx context.Context) (*storedLog, error) {
 	}
 	about, blob, err := n.tailer.store.Get(ctx, archiveName(n.task, n.rank, n.number))
 	switch {
-	case errors.Is(err, task.ErrNotFound), err == nil && n.uid != "" && about[aboutPod] != n.uid:
+	case errors.Is(err, problem.NotFound), err == nil && n.uid != "" && about[aboutPod] != n.uid:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read an archived log: %w", err)
@@ -161,9 +161,9 @@ func (s *storedLog) read(n *numberedLog) (logpos.Part, error) {
 	case s == nil:
 		return logpos.Part{Total: logpos.Unknown}, nil
 	case s.unnumbered:
-		return logpos.Part{}, task.Error(problem.LogNotFound, "lines: the archive of this log does not contain the numbers of its lines; request the log without the parameter lines")
+		return logpos.Part{}, problem.New(problem.LogNotFound, "lines: the archive of this log does not contain the numbers of its lines; request the log without the parameter lines")
 	case n.want.First > 0 && n.want.Last <= s.missing:
-		return logpos.Part{}, task.Error(problem.LogNotFound, fmt.Sprintf("lines: the archive of this log begins with line %d", s.missing+1))
+		return logpos.Part{}, problem.New(problem.LogNotFound, fmt.Sprintf("lines: the archive of this log begins with line %d", s.missing+1))
 	}
 	w := n.window(s.missing)
 	if err := w.scan(bytes.NewReader(s.blob)); err != nil && !errors.Is(err, errWindowFull) {

@@ -150,7 +150,7 @@ func TestLinesOfWhichNode(t *testing.T) {
 		t.Errorf("before the start: %s, %v", got, err)
 	}
 	s.set(1, pod(1, task.Running), task.Running)
-	if _, err := c.part(t, "1-5", task.LogOptions{}); !errors.Is(err, task.ErrInvalid) {
+	if _, err := c.part(t, "1-5", task.LogOptions{}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("without a node: %v", err)
 	}
 	if got, err := c.part(t, "1-5", task.LogOptions{Node: new(1)}); err != nil || got.String() != "1-1/1" || string(got.Text) != "node-1 | of pod-1\n" {
@@ -179,7 +179,7 @@ func TestAWindowIsBounded(t *testing.T) {
 func TestLinesThatTheClusterDoesNotReturn(t *testing.T) {
 	s := withPod(task.Running)
 	c := serve(t, s, func(w http.ResponseWriter, _ string, _ int) { http.Error(w, "away", http.StatusBadGateway) })
-	if _, err := c.part(t, "1-5", task.LogOptions{}); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := c.part(t, "1-5", task.LogOptions{}); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,11 +13,12 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Events reads the stored events of tasks.
 type Events interface {
-	// Bounds returns the bounds of the stream. The error is of kind task.ErrNotFound if no event
+	// Bounds returns the bounds of the stream. The error is of kind problem.NotFound if no event
 	// was published yet.
 	Bounds(ctx context.Context) (task.EventBounds, error)
 
@@ -26,7 +27,7 @@ type Events interface {
 	FollowTasks(ctx context.Context, from uint64, pass func(position uint64, id string)) error
 
 	// NextOfTasks returns the first stored event of a task of user at or after a position. The
-	// error is of kind task.ErrNotFound if there is none.
+	// error is of kind problem.NotFound if there is none.
 	NextOfTasks(ctx context.Context, user string, from uint64) (task.StoredEvent, error)
 }
 
@@ -84,7 +85,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		failing = failing && time.Since(started) < time.Minute
-		if !failing && !errors.Is(err, task.ErrNotFound) { // the publisher is about to create the stream
+		if !failing && !errors.Is(err, problem.NotFound) { // the publisher is about to create the stream
 			n.config.Logger.Warn("reading the events for notifications failed; retrying", "err", err)
 			failing = true
 		}

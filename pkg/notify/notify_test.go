@@ -23,6 +23,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The example of Standard Webhooks.
@@ -112,7 +113,7 @@ func (s *stream) NextOfTasks(_ context.Context, user string, from uint64) (task.
 			return e, nil
 		}
 	}
-	return task.StoredEvent{}, task.Error(task.ErrNotFound, "none")
+	return task.StoredEvent{}, problem.New(problem.NotFound, "none")
 }
 
 // callbacks holds the URLs of tasks by id.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Bounds of the receivers that have undelivered notifications. At the bound, the events of the
@@ -206,7 +207,7 @@ func (r *run) next(s span, late bool) (stored task.StoredEvent, ok bool) {
 		if found && !late {
 			return stored, true
 		}
-		if err != nil && !errors.Is(err, task.ErrNotFound) {
+		if err != nil && !errors.Is(err, problem.NotFound) {
 			continue
 		}
 		bounds, err := r.events.Bounds(r.ctx)

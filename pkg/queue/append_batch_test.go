@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestManyCommandsAreStoredInOrder(t *testing.T) {
@@ -51,7 +52,7 @@ func TestOneOfManyThatIsTooLarge(t *testing.T) {
 	large.Submit.Task.Run = strings.Repeat("x", maxEntry)
 	commands := []task.Command{natstest.Submission("a"), large, natstest.Submission("b")}
 	results, errs := log.AppendBatch(t.Context(), commands)
-	if errs[0] != nil || !errors.Is(errs[1], task.ErrTooLarge) || errs[2] != nil {
+	if errs[0] != nil || !errors.Is(errs[1], problem.TooLarge) || errs[2] != nil {
 		t.Errorf("errors %v", errs)
 	}
 	if results[0].ID != "a" || results[2].ID != "b" || len(folded.seen()) != 2 {
@@ -81,7 +82,7 @@ func TestCommandsTogetherThatAreTooLarge(t *testing.T) {
 	log, folded := start(t)
 	half := natstest.Submission("half")
 	half.Submit.Task.Run = strings.Repeat("x", maxEntry/2)
-	if _, err := log.AppendTogether(t.Context(), []task.Command{half, half}); !errors.Is(err, task.ErrTooLarge) {
+	if _, err := log.AppendTogether(t.Context(), []task.Command{half, half}); !errors.Is(err, problem.TooLarge) {
 		t.Errorf("got %v, want ErrTooLarge", err)
 	}
 	if all := folded.seen(); len(all) != 0 {

@@ -64,13 +64,13 @@ func newArchive(s *logStream, f *follower, parts partStore) *archive {
 
 // Submission returns the specification of a task as submitted in the entry at seq, with
 // task.Redacted in place of each secret. The error is of kind problem.SubmissionNotFound if the
-// submission is no longer stored, and task.ErrUnavailable if it cannot be read at present.
+// submission is no longer stored, and problem.Unavailable if it cannot be read at present.
 func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.Spec, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	raw, err := a.entry(ctx, seq)
 	if err != nil {
-		return task.Spec{}, task.Error(task.ErrUnavailable, fmt.Sprintf("the submission of task %s cannot be read at present (%v); try again", id, err))
+		return task.Spec{}, problem.New(problem.Unavailable, fmt.Sprintf("the submission of task %s cannot be read at present (%v); try again", id, err))
 	}
 	if raw != nil {
 		e, err := task.DecodeEntry(raw)
@@ -83,7 +83,7 @@ func (a *archive) Submission(ctx context.Context, seq uint64, id string) (task.S
 			}
 		}
 	}
-	return task.Spec{}, task.Error(problem.SubmissionNotFound, fmt.Sprintf("the submission of task %s is no longer available", id))
+	return task.Spec{}, problem.New(problem.SubmissionNotFound, fmt.Sprintf("the submission of task %s is no longer available", id))
 }
 
 // entry returns an entry of the log or of the archive, nil if neither contains the entry.

@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // noSubmissions retains no submission.
@@ -106,7 +107,7 @@ func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
 		t.Fatalf("the log begins at entry %d, and was not cut", at)
 	}
 	for id, seq := range map[string]uint64{"gone": gone, "other": l["one"], "nobody": 1} {
-		if _, err := log.Submission(natstest.Context(t), seq, id); !errors.Is(err, task.ErrNotFound) {
+		if _, err := log.Submission(natstest.Context(t), seq, id); !errors.Is(err, problem.NotFound) {
 			t.Errorf("the submission of %s, which is not there: %v", id, err)
 		}
 	}
@@ -124,7 +125,7 @@ func TestSubmissionsWhileNATSIsAway(t *testing.T) {
 	l := submissionLedger{}
 	l.submit(t, log, "one")
 	server.Close()
-	if _, err := log.Submission(natstest.Context(t), l["one"], "one"); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := log.Submission(natstest.Context(t), l["one"], "one"); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("it says %v", err)
 	}
 }

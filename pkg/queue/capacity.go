@@ -115,7 +115,7 @@ func (c *capacity) check(size int, share float64) error {
 	if share > taskShare {
 		accepts = "no command is accepted until entries are removed"
 	}
-	return task.Error(problem.LogFull, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): %s, and nothing was stored; ask the administrator to free space", bytes>>20, limit>>20, accepts))
+	return problem.New(problem.LogFull, fmt.Sprintf("the command log is nearly full (%d MiB of %d MiB): %s, and nothing was stored; ask the administrator to free space", bytes>>20, limit>>20, accepts))
 }
 
 // mayBeHalfFull reports whether the log may be more than half full, if each entry up to end that
@@ -179,5 +179,5 @@ func statDisk(dir string) error {
 	if free >= min(reserveShare*size, maxReserve) {
 		return nil
 	}
-	return task.Error(problem.LogFull, fmt.Sprintf("the disk of the command log is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
+	return problem.New(problem.LogFull, fmt.Sprintf("the disk of the command log is nearly full (%.0f MiB of %.0f MiB are free): only stops and deletions are accepted; ask the administrator to free space", free/(1<<20), size/(1<<20)))
 }

@@ -3,7 +3,7 @@ package queue
 // An EmbeddedStore is the store of the log inside this process.
 type EmbeddedStore interface {
 	// StoreErr returns an error while the store accepts no writes, nil otherwise. The error is
-	// of kind task.ErrUnavailable.
+	// of kind problem.Unavailable.
 	StoreErr() error
 
 	// Healthy reports whether every entry that can be read is also on disk. After a failed
@@ -23,5 +23,5 @@ func (externalStore) Healthy() bool   { return true }
 func (externalStore) Fsync() error    { return nil }
 
 // StoreErr returns an error while the embedded store accepts no writes, nil otherwise. The error
-// is of kind task.ErrUnavailable.
+// is of kind problem.Unavailable.
 func (l *Log) StoreErr() error { return l.store.StoreErr() }

@@ -19,7 +19,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsserver"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // smallDisk returns a directory on a small disk of its own.
@@ -113,11 +113,11 @@ func TestAStoreWhoseDiskIsFull(t *testing.T) {
 	}()
 	natstest.Eventually(t, "the store to be found broken", func() bool { return e.StoreErr() != nil })
 	leave()
-	if err := <-refused; !errors.Is(err, task.ErrUnavailable) {
+	if err := <-refused; !errors.Is(err, problem.Unavailable) {
 		t.Fatalf("append to a full disk: %v", err)
 	}
 	_, err := log.Append(t.Context(), natstest.Submission("refused"))
-	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "the store of the command log is broken (no space left on device)") {
+	if !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "the store of the command log is broken (no space left on device)") {
 		t.Errorf("append to a broken store: %v", err)
 	}
 	log.waitReadIndex(t) // the store only takes no writes

@@ -91,7 +91,7 @@ func (w *writer) complete(id entryID, b *batch, stored bool, rejected error) {
 	}
 	delete(w.inflight, id)
 	if rejected != nil {
-		b.fail(task.Error(problem.LogUnavailable, fmt.Sprintf("the command log accepts no commands at present (%v); nothing was stored, try again later", rejected)))
+		b.fail(problem.New(problem.LogUnavailable, fmt.Sprintf("the command log accepts no commands at present (%v); nothing was stored, try again later", rejected)))
 	}
 	if id.writer == w.id {
 		w.newWriterID()
@@ -151,8 +151,8 @@ func isUnknownWriter(v task.Result) bool { return v.Rejection == task.RejectedUn
 func isExpired(v task.Result) bool       { return v.Rejection == task.RejectedExpired }
 
 var (
-	errReplacedNotStored     = task.Error(problem.LogUnavailable, "the command log was replaced during the request; nothing was stored, try again")
-	errReplacedIndeterminate = task.Error(problem.OutcomeUnknown, "the command log was replaced during the request; the command may have been stored, check before you repeat it")
+	errReplacedNotStored     = problem.New(problem.LogUnavailable, "the command log was replaced during the request; nothing was stored, try again")
+	errReplacedIndeterminate = problem.New(problem.OutcomeUnknown, "the command log was replaced during the request; the command may have been stored, check before you repeat it")
 )
 
 // onLogReplaced fails the entries in flight. The follower calls it when another log has

@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
@@ -192,8 +193,8 @@ func TestACommandThatIsTooLargeIsNotStored(t *testing.T) {
 	log, folded := start(t)
 	c := natstest.Submission("large")
 	c.Submit.Task.Run = strings.Repeat("x", maxEntry)
-	if _, err := log.Append(t.Context(), c); !errors.Is(err, task.ErrTooLarge) {
-		t.Errorf("error %v, want one of kind ErrTooLarge", err)
+	if _, err := log.Append(t.Context(), c); !errors.Is(err, problem.TooLarge) {
+		t.Errorf("error %v, want one of kind problem.TooLarge", err)
 	}
 	c.Submit.Task.Run = strings.Repeat("x", maxEntry-1000)
 	if _, err := log.Append(t.Context(), c); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestAnOutageOfNATS(t *testing.T) {
@@ -22,7 +23,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 	log.waitReadIndex(t)
 	server.Down()
 
-	if err := log.sending(t, "during")(); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "may have been stored") {
+	if err := log.sending(t, "during")(); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "may have been stored") {
 		t.Errorf("append while NATS is away: %v", err)
 	}
 	if _, ok := log.WaitReadIndex(t.Context()); ok {
@@ -91,7 +92,7 @@ func TestAFullLogRefusesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = log.Append(t.Context(), natstest.Submission("two"))
-	if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
+	if !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Fatalf("append to a full log: %v", err)
 	}
 	full.MaxBytes = -1
@@ -121,7 +122,7 @@ func TestALogThatIsNearlyFullSaysSo(t *testing.T) {
 		t.Errorf("a log that is full to 80 %%: %v", err)
 	}
 	log.put(t, "more")
-	if err := log.CheckCapacity(); !errors.Is(err, task.ErrUnavailable) {
+	if err := log.CheckCapacity(); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a log that has grown beyond 90 %%: %v", err)
 	}
 	log.limit(t, -1)
@@ -170,7 +171,7 @@ func appendUntilFull(t *testing.T, logs []*running, c task.Command, text string)
 				if err == nil {
 					continue
 				}
-				if !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), text) {
+				if !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), text) {
 					t.Errorf("append to a full log: %v, want %q", err, text)
 				}
 				return

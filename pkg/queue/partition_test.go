@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // twoPods returns a pod at the third server of a cluster, which leads the log and can be cut
@@ -161,12 +162,12 @@ func TestACommandIsStoredInTimeOrNever(t *testing.T) {
 	other := follow(t, remote.Dial(t), Config{}, here)
 	pod.put(t, "before")
 	link.Cut()
-	if err := pod.sending(t, "sent")(); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "may have been stored") {
+	if err := pod.sending(t, "sent")(); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "may have been stored") {
 		t.Errorf("of a command that was sent: %v", err)
 	}
 	for _, id := range []string{"behind it", "later"} {
 		ctx, cancel := context.WithTimeout(t.Context(), retryPause)
-		if _, err := pod.Append(ctx, natstest.Submission(id)); !errors.Is(err, task.ErrUnavailable) {
+		if _, err := pod.Append(ctx, natstest.Submission(id)); !errors.Is(err, problem.Unavailable) {
 			t.Errorf("append %s while NATS is away: %v", id, err)
 		}
 		cancel()
@@ -189,7 +190,7 @@ func TestACommandThatWaitsIsTakenBack(t *testing.T) {
 	leave := log.sending(t, "sent")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := log.Append(ctx, natstest.Submission("waits")); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
+	if _, err := log.Append(ctx, natstest.Submission("waits")); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Errorf("of a command that was not sent: %v", err)
 	}
 	if err := leave(); !strings.Contains(err.Error(), "may have been stored") {

@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // recreate deletes the log and creates it again, as an operator could.
@@ -131,7 +132,7 @@ func TestAWriterThatIsForgottenBeginsAnew(t *testing.T) {
 	t.Parallel()
 	folded := &forgetfulMachine{strays: 1}
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true}, folded)
-	if v, err := log.Append(t.Context(), natstest.Submission("one")); !errors.Is(err, task.ErrUnavailable) {
+	if v, err := log.Append(t.Context(), natstest.Submission("one")); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("append by a writer that is forgotten: %+v, %v", v, err)
 	}
 	log.put(t, "two")

@@ -13,7 +13,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // openAll opens the log and every store whose data is in streams.
@@ -131,7 +131,7 @@ func TestAnEntryThatNATSDoesNotTake(t *testing.T) {
 	log.put(t, "small")
 	large := natstest.Submission("large")
 	large.Submit.Task.Run = strings.Repeat("x", 300<<10)
-	if _, err := log.Append(t.Context(), large); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "nothing was stored") {
+	if _, err := log.Append(t.Context(), large); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Errorf("append: %v", err)
 	}
 	log.put(t, "after")

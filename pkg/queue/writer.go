@@ -76,7 +76,7 @@ func newID() string { return rand.Text() }
 
 // Append stores a command. Once Append returns without error, the command is durable, every
 // pod sees it at the same position, and the result is what the fold decided. The error is of
-// kind task.ErrUnavailable, or task.ErrTooLarge for a command above maxEntry bytes. The text
+// kind problem.Unavailable, or problem.TooLarge for a command above maxEntry bytes. The text
 // of an ErrUnavailable says whether nothing was stored, or whether the command may still take
 // effect within seconds.
 func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error) {
@@ -94,7 +94,7 @@ func (w *writer) Append(ctx context.Context, c task.Command) (task.Result, error
 }
 
 // AppendTogether stores commands in one entry, one after the other, and returns their results.
-// The error is of kind task.ErrTooLarge if the commands have more than maxEntry bytes together,
+// The error is of kind problem.TooLarge if the commands have more than maxEntry bytes together,
 // and otherwise as for Append.
 func (w *writer) AppendTogether(ctx context.Context, commands []task.Command) ([]task.Result, error) {
 	raws, size := make([][]byte, len(commands)), 0
@@ -106,7 +106,7 @@ func (w *writer) AppendTogether(ctx context.Context, commands []task.Command) ([
 			return nil, err
 		}
 		if size += len(raw); size > maxEntry {
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the %d commands have more bytes than the limit of %d for commands that are stored together", len(commands), maxEntry))
+			return nil, problem.New(problem.TooLarge, fmt.Sprintf("the %d commands have more bytes than the limit of %d for commands that are stored together", len(commands), maxEntry))
 		}
 		raws[i] = raw
 	}
@@ -129,14 +129,14 @@ func (w *writer) append(ctx context.Context, first task.Command, raws ...[]byte)
 }
 
 var (
-	errFull    = task.Error(problem.LogUnavailable, "too many commands wait for the command log; nothing was stored, try again")
-	errNotSent = task.Error(problem.LogUnavailable, "the command log did not accept the command in time; nothing was stored, try again")
+	errFull    = problem.New(problem.LogUnavailable, "too many commands wait for the command log; nothing was stored, try again")
+	errNotSent = problem.New(problem.LogUnavailable, "the command log did not accept the command in time; nothing was stored, try again")
 )
 
 func encodeCommand(c task.Command) ([]byte, error) {
 	raw, err := c.Encode()
 	if err == nil && len(raw) > maxEntry {
-		err = task.Error(task.ErrTooLarge, fmt.Sprintf("the command has %d bytes, more than the limit of %d", len(raw), maxEntry))
+		err = problem.New(problem.TooLarge, fmt.Sprintf("the command has %d bytes, more than the limit of %d", len(raw), maxEntry))
 	}
 	return raw, err
 }
@@ -155,9 +155,9 @@ func (w *writer) enqueue(ctx context.Context, k *call, late *time.Timer) bool {
 func (w *writer) errIndeterminate() error {
 	const text = "the log did not answer in time; the command may have been stored and then takes effect within seconds; repeat it with the same Idempotency-Key, or check first"
 	if err := w.store.StoreErr(); err != nil {
-		return task.Error(problem.OutcomeUnknown, text+": "+err.Error())
+		return problem.New(problem.OutcomeUnknown, text+": "+err.Error())
 	}
-	return task.Error(problem.OutcomeUnknown, text)
+	return problem.New(problem.OutcomeUnknown, text)
 }
 
 // awaitOutcome waits for the outcome of a queued call. If the caller leaves before a command

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"k8s-cli/pkg/auth"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // LoginTime is how long a login at the issuer may take.
@@ -30,7 +30,7 @@ type pendingLogin struct {
 	Expires time.Time `json:"e"`
 }
 
-var errLogin = task.Error(task.ErrUnauthorized, "the login took too long, or began in another browser; log in again")
+var errLogin = problem.New(problem.Unauthorized, "the login took too long, or began in another browser; log in again")
 
 // StartOIDC begins a login at the issuer. It returns the URL to which the browser goes, and a
 // cookie with which the browser comes back to redirect. next is the page after the login.

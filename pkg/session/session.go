@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -119,11 +120,11 @@ type Credentials struct {
 }
 
 var (
-	errMethod = task.Error(task.ErrForbidden, "this server does not offer this kind of login; GET /session names the kinds")
-	errEnded  = task.Error(task.ErrUnauthorized, "the session has ended; log in again")
-	errLarge  = task.Error(task.ErrInvalid, "the token is too large for a session in a browser; use a token of at most 2,000 bytes")
-	errEarly  = task.Error(task.ErrUnavailable, "the server is starting; try again")
-	errFull   = task.Error(task.ErrTooMany, "too many sessions ended recently; try again later")
+	errMethod = problem.New(problem.Forbidden, "this server does not offer this kind of login; GET /session names the kinds")
+	errEnded  = problem.New(problem.Unauthorized, "the session has ended; log in again")
+	errLarge  = problem.New(problem.Invalid, "the token is too large for a session in a browser; use a token of at most 2,000 bytes")
+	errEarly  = problem.New(problem.Unavailable, "the server is starting; try again")
+	errFull   = problem.New(problem.LimitReached, "too many sessions ended recently; try again later")
 )
 
 // Begin returns a new session of the user with these credentials, and its cookie.
@@ -140,7 +141,7 @@ func (m *Manager) Begin(ctx context.Context, c Credentials, peer netip.Addr) (Se
 	case c.Token == "" && m.Names:
 		user, err := task.UserName(c.User)
 		if err != nil {
-			return Session{}, "", task.Error(task.ErrUnauthorized, "user: the name "+err.Error())
+			return Session{}, "", problem.New(problem.Unauthorized, "user: the name "+err.Error())
 		}
 		return m.begin(ctx, Session{User: user, KeyHash: c.KeyHash}, peer)
 	}
@@ -188,7 +189,7 @@ func (m *Manager) seal(s Session) (Session, string, error) {
 }
 
 // Identify returns the session of a cookie, and the identity of its user. The error is of kind
-// task.ErrUnauthorized if the cookie is not the cookie of a valid session.
+// problem.Unauthorized if the cookie is not the cookie of a valid session.
 func (m *Manager) Identify(ctx context.Context, cookie string, peer netip.Addr) (Session, task.Identity, error) {
 	var s Session
 	raw, err := m.Box.OpenCookie(m.purpose, cookie)

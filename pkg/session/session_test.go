@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A pod folds the log of a test.
@@ -109,7 +110,7 @@ func begin(t *testing.T, m *Manager, c Credentials) (Session, string) {
 
 func wantEnded(t *testing.T, what string, m *Manager, cookie string) {
 	t.Helper()
-	if _, who, err := m.Identify(t.Context(), cookie, netip.Addr{}); !errors.Is(err, task.ErrUnauthorized) || who.User != "" {
+	if _, who, err := m.Identify(t.Context(), cookie, netip.Addr{}); !errors.Is(err, problem.Unauthorized) || who.User != "" {
 		t.Errorf("%s: accepted as %q: %v", what, who.User, err)
 	}
 }
@@ -232,7 +233,7 @@ func TestNamesOfSessions(t *testing.T) {
 		}
 	}
 	proxies, _ := twoPods(t, func(c *Config) { c.Names = false })
-	if s, _, err := proxies.Begin(t.Context(), Credentials{User: "ann"}, netip.Addr{}); !errors.Is(err, task.ErrForbidden) || len(proxies.Methods()) > 0 {
+	if s, _, err := proxies.Begin(t.Context(), Credentials{User: "ann"}, netip.Addr{}); !errors.Is(err, problem.Forbidden) || len(proxies.Methods()) > 0 {
 		t.Errorf("around the proxy: %+v, %v", s, err)
 	}
 }

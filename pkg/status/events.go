@@ -40,7 +40,7 @@ func NewEvents(log Log, past EventStore, recent EventBuffer) *Events {
 const eventBatch = 500 // events that are read at once
 
 // List answers with up to limit events, oldest first. Answer.Next is the id of the last event
-// if there are more. The error is of kind task.ErrGone if some of the requested events have
+// if there are more. The error is of kind problem.Gone if some of the requested events have
 // expired.
 func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) {
 	stale := ""
@@ -98,7 +98,7 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 }
 
 // Subscribe returns a subscription that begins no later than the present events. The error is of
-// kind task.ErrGone if events between q.After and now have expired, and task.ErrUnavailable if
+// kind problem.Gone if events between q.After and now have expired, and problem.Unavailable if
 // this pod has not folded the log up to q.After and cannot know whether the event exists.
 func (e *Events) Subscribe(ctx context.Context, q task.EventQuery) (task.Subscription, error) {
 	_, current := e.log.WaitReadIndex(ctx)
@@ -113,10 +113,10 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) 
 		return l, nil
 	}
 	if q.After.Compare(at) > 0 && !current {
-		return nil, task.Error(task.ErrUnavailable, fmt.Sprintf("this server does not know event %s yet, and cannot reach the log at present; try again, or use another server", q.After))
+		return nil, problem.New(problem.Unavailable, fmt.Sprintf("this server does not know event %s yet, and cannot reach the log at present; try again, or use another server", q.After))
 	}
 	if q.After.Compare(at) > 0 {
-		return nil, task.Error(problem.EventsExpired, fmt.Sprintf("event %s is not in this log, which was replaced; restart without last_event_id", q.After))
+		return nil, problem.New(problem.EventsExpired, fmt.Sprintf("event %s is not in this log, which was replaced; restart without last_event_id", q.After))
 	}
 	known := false
 	l.cursor, known = e.buffer.EventsAfter(q.After)
@@ -140,8 +140,8 @@ type Subscription struct {
 // At returns the event id from which another subscription would continue.
 func (l *Subscription) At() task.EventID { return l.at }
 
-// Next waits for events. The error is of kind task.ErrGone if the reader was too slow, and
-// task.ErrUnavailable if stored events cannot be read at present. In either case a new
+// Next waits for events. The error is of kind problem.Gone if the reader was too slow, and
+// problem.Unavailable if stored events cannot be read at present. In either case a new
 // subscription that continues from At misses nothing, unless it fails.
 func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 	for ctx.Err() == nil {
@@ -179,7 +179,7 @@ func (l *Subscription) ofAllGroups(ctx context.Context) ([]task.Event, error) {
 	}
 	events, next, seq, more, ok := l.events.buffer.Events(l.cursor, eventBatch)
 	if !ok {
-		return nil, task.Error(task.ErrGone, "events were read too slowly; reconnect after the last event")
+		return nil, problem.New(problem.Gone, "events were read too slowly; reconnect after the last event")
 	}
 	var wanted []task.Event
 	for i, e := range events {
@@ -211,14 +211,14 @@ func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 	case err != nil:
 		return nil, err
 	case !p.Complete && l.at != task.EventID{}:
-		return nil, task.Error(problem.EventsExpired, fmt.Sprintf("events after %s have expired; restart without last_event_id", l.at))
+		return nil, problem.New(problem.EventsExpired, fmt.Sprintf("events after %s have expired; restart without last_event_id", l.at))
 	case p.More && len(p.Events) > 0:
 		l.at = p.Events[len(p.Events)-1].ID
 		return p.Events, nil
 	}
 	if p.End != (task.EventID{}) {
 		if _, known := l.events.buffer.EventsAfter(p.End); !known {
-			return nil, task.Error(task.ErrUnavailable, "recent events are still being published; try again")
+			return nil, problem.New(problem.Unavailable, "recent events are still being published; try again")
 		}
 	}
 	if p.End.Compare(l.at) > 0 {

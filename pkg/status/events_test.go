@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A scenario is a log whose events are in a store, and an EventStore of the published events.
@@ -192,7 +193,7 @@ func TestEventsThatAreNotStored(t *testing.T) {
 			t.Errorf("behind %s: %s, want %s", after, got, want)
 		}
 	}
-	s.err = task.Error(task.ErrUnavailable, "NATS is away")
+	s.err = problem.New(problem.Unavailable, "NATS is away")
 	if got := s.list(task.EventQuery{User: "ann"}, 9); got != "NATS is away" {
 		t.Errorf("without NATS: %s", got)
 	}
@@ -316,7 +317,7 @@ func TestSlowListenerGetsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if events, err := l.Next(t.Context()); !errors.Is(err, task.ErrGone) {
+	if events, err := l.Next(t.Context()); !errors.Is(err, problem.Gone) {
 		t.Errorf("%d events, %v", len(events), err)
 	}
 }
@@ -327,14 +328,14 @@ func TestEventAheadOfThisPod(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")
 	q := task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}
-	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, task.ErrGone) {
+	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, problem.Gone) {
 		t.Errorf("at the end of the log: %v", err)
 	}
 	s.events = NewEvents(&fakeProjection{lost: true}, s, s.store)
-	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("listening somewhere before it: %v", err)
 	}
-	if _, err := s.events.List(t.Context(), q, 9); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := s.events.List(t.Context(), q, 9); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a list somewhere before it: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/task/usage"
 )
 
-// Group answers for one group of user. The error is of kind task.ErrNotFound if the user has no
+// Group answers for one group of user. The error is of kind problem.NotFound if the user has no
 // such group.
 func (v *Viewer) Group(ctx context.Context, user, name string) (task.Answer, error) {
 	stale := v.stale(ctx)

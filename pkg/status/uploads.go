@@ -14,7 +14,7 @@ func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecor
 	if u, ok := v.projection.Upload(user, sum); ok {
 		return u, nil
 	}
-	return task.UploadRecord{}, task.Error(problem.UploadNotFound, "Upload "+task.Quote(sum)+" not found")
+	return task.UploadRecord{}, problem.New(problem.UploadNotFound, "Upload "+task.Quote(sum)+" not found")
 }
 
 // TaskUpload returns an upload that a task needs; the error is of kind problem.UploadNotFound if the
@@ -24,5 +24,5 @@ func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRec
 	if u, ok := v.projection.TaskUpload(id, sum); ok {
 		return u, nil
 	}
-	return task.UploadRecord{}, task.Error(problem.UploadNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or has ended")
+	return task.UploadRecord{}, problem.New(problem.UploadNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or has ended")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestUploads(t *testing.T) {
@@ -17,10 +18,10 @@ func TestUploads(t *testing.T) {
 	if got, err := v.TaskUpload(t.Context(), "a", "x"); err != nil || got != stored {
 		t.Errorf("of a task: %+v, %v", got, err)
 	}
-	if _, err := v.Upload(t.Context(), "ann", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Upload "x" not found` {
+	if _, err := v.Upload(t.Context(), "ann", "x"); !errors.Is(err, problem.NotFound) || err.Error() != `Upload "x" not found` {
 		t.Errorf("another user's: %v", err)
 	}
-	if _, err := v.TaskUpload(t.Context(), "b", "x"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Task b needs no upload "x", or has ended` {
+	if _, err := v.TaskUpload(t.Context(), "b", "x"); !errors.Is(err, problem.NotFound) || err.Error() != `Task b needs no upload "x", or has ended` {
 		t.Errorf("another task's: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ type Log interface {
 }
 
 // A Source is a log that also returns submissions. The error of Submission is of kind
-// task.ErrNotFound if the submission is no longer stored.
+// problem.NotFound if the submission is no longer stored.
 type Source interface {
 	Log
 	Submission(ctx context.Context, seq uint64, id string) (task.Spec, error)
@@ -73,7 +73,7 @@ func NewViewer(log Source, projection Projection, namespace string) *Viewer {
 	return &Viewer{log: log, projection: projection, renderer: renderer{namespace}, boot: maphash.MakeSeed()}
 }
 
-// Task answers for one task of user; the error is of kind task.ErrNotFound if the user has no
+// Task answers for one task of user; the error is of kind problem.NotFound if the user has no
 // such task.
 func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
@@ -84,7 +84,7 @@ func (v *Viewer) Task(ctx context.Context, user, id string) (task.Answer, error)
 	return v.answer(v.encodeTask(a), stale), nil
 }
 
-// Owns returns an error of kind task.ErrNotFound if user has no such task. stale is that of an answer.
+// Owns returns an error of kind problem.NotFound if user has no such task. stale is that of an answer.
 func (v *Viewer) Owns(ctx context.Context, user, id string) (stale string, err error) {
 	stale = v.stale(ctx)
 	if _, ok := v.projection.Submission(user, id); !ok {
@@ -113,7 +113,7 @@ func (v *Viewer) encodeTask(a cache.Answer) []byte {
 }
 
 // Spec answers with the submission of one task of user, with its secrets redacted. The error
-// is of kind task.ErrNotFound if the user has no such task or if the submission is no longer
+// is of kind problem.NotFound if the user has no such task or if the submission is no longer
 // stored. Spec reads the log.
 func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)
@@ -132,7 +132,7 @@ func (v *Viewer) Spec(ctx context.Context, user, id string) (task.Answer, error)
 	return v.answer(body, stale), nil
 }
 
-// Volume answers for one volume of user; the error is of kind task.ErrNotFound if the user has
+// Volume answers for one volume of user; the error is of kind problem.NotFound if the user has
 // no such volume.
 func (v *Viewer) Volume(ctx context.Context, user, id string) (task.Answer, error) {
 	stale := v.stale(ctx)

@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/outputs"
 	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/task/usage"
 )
@@ -96,12 +97,12 @@ func TestSpecs(t *testing.T) {
 	if diff := cmp.Diff([]any{"place", "ann", "a", uint64(7), "a"}, s.queries); diff != "" {
 		t.Errorf("store and log were asked for (-want +got):\n%s", diff)
 	}
-	lost := task.Error(task.ErrNotFound, "the submission of task a is no longer available")
+	lost := problem.New(problem.NotFound, "the submission of task a is no longer available")
 	if _, err := NewViewer(fakeSource{fakeProjection: s, err: lost}, s, "default").Spec(t.Context(), "ann", "a"); !errors.Is(err, lost) {
 		t.Errorf("a submission that is lost: %v", err)
 	}
 	s.bodies = nil
-	if _, err := v.Spec(t.Context(), "bob", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
+	if _, err := v.Spec(t.Context(), "bob", "a"); !errors.Is(err, problem.NotFound) || err.Error() != "Task a not found" {
 		t.Errorf("the submission of no task: %v", err)
 	}
 }
@@ -235,16 +236,16 @@ func TestEmptyAnswers(t *testing.T) {
 	if a := v.Volumes(t.Context(), task.Query{User: "ann"}); string(a.Body) != `{"volumes":[]}` {
 		t.Errorf("volumes: %s", a.Body)
 	}
-	if _, err := v.Task(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
+	if _, err := v.Task(t.Context(), "ann", "a"); !errors.Is(err, problem.NotFound) || err.Error() != "Task a not found" {
 		t.Errorf("a task: %v", err)
 	}
-	if _, err := v.Owns(t.Context(), "ann", "a"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Task a not found" {
+	if _, err := v.Owns(t.Context(), "ann", "a"); !errors.Is(err, problem.NotFound) || err.Error() != "Task a not found" {
 		t.Errorf("the owner of a task: %v", err)
 	}
-	if _, err := v.Group(t.Context(), "ann", "g"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Group "g" not found` {
+	if _, err := v.Group(t.Context(), "ann", "g"); !errors.Is(err, problem.NotFound) || err.Error() != `Group "g" not found` {
 		t.Errorf("a group: %v", err)
 	}
-	if _, err := v.Volume(t.Context(), "ann", "v"); !errors.Is(err, task.ErrNotFound) || err.Error() != "Volume v not found" {
+	if _, err := v.Volume(t.Context(), "ann", "v"); !errors.Is(err, problem.NotFound) || err.Error() != "Volume v not found" {
 		t.Errorf("a volume: %v", err)
 	}
 }
@@ -272,7 +273,7 @@ func TestWhatAnAnswerMayLack(t *testing.T) {
 					t.Errorf("%s: %q, want %q", what, got, tt.want)
 				}
 			}
-			if !errors.Is(err, task.ErrNotFound) {
+			if !errors.Is(err, problem.NotFound) {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -338,7 +339,7 @@ func TestListsAreCached(t *testing.T) {
 func TestOutputsWhileTheEndOfTheLogIsUnknown(t *testing.T) {
 	s := &fakeProjection{lost: true}
 	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
-	if _, _, err := v.OutputRecord(t.Context(), "a"); !errors.Is(err, task.ErrUnavailable) {
+	if _, _, err := v.OutputRecord(t.Context(), "a"); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a task that the pod does not know: %v", err)
 	}
 	s.record = &task.Record{Submit: task.Submit{ID: "a", Task: task.Spec{Outputs: []string{"x"}}}}
@@ -346,7 +347,7 @@ func TestOutputsWhileTheEndOfTheLogIsUnknown(t *testing.T) {
 		t.Errorf("a task that the pod knows: %v", err)
 	}
 	s.lost = false
-	if _, _, err := v.OutputRecord(t.Context(), "b"); !errors.Is(err, task.ErrNotFound) {
+	if _, _, err := v.OutputRecord(t.Context(), "b"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("no task: %v", err)
 	}
 }

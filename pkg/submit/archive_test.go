@@ -18,6 +18,7 @@ import (
 
 	"k8s-cli/pkg/logs"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A fakeBlobs stores a log only after a delay.
@@ -45,7 +46,7 @@ func (s *fakeBlobs) Store(ctx context.Context, name string, _ map[string]string,
 }
 
 func (s *fakeBlobs) Get(context.Context, string) (map[string]string, []byte, error) {
-	return nil, nil, task.Error(task.ErrNotFound, "none")
+	return nil, nil, problem.New(problem.NotFound, "none")
 }
 
 func (s *fakeBlobs) List(context.Context) (map[string]map[string]string, error) { return nil, nil }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/trace"
 )
 
@@ -271,7 +272,7 @@ func (c *Controller) next(ctx context.Context, q queue) bool {
 // elsewhere: the log itself reports that it is unavailable, and the record says which task
 // goes first.
 func expected(err error) bool {
-	return errors.Is(err, errDeletionPending) || errors.Is(err, errYielded) || errors.Is(err, task.ErrUnavailable)
+	return errors.Is(err, errDeletionPending) || errors.Is(err, errYielded) || errors.Is(err, problem.Unavailable)
 }
 
 // pause delays a worker before it waits for the read index again.

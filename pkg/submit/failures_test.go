@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestWhichFailuresAreNoNews(t *testing.T) {
 	for err, want := range map[error]bool{
-		errDeletionPending: true, errYielded: true, task.ErrUnavailable: true, errors.New("refused"): false, task.ErrConflict: false,
+		errDeletionPending: true, errYielded: true, problem.Unavailable: true, errors.New("refused"): false, problem.Conflict: false,
 	} {
 		if got := expected(fmt.Errorf("reconcile: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)

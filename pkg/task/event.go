@@ -209,8 +209,8 @@ type StoredEvents struct {
 
 // A Subscription delivers events in order, without end.
 type Subscription interface {
-	// Next waits for the next events. The error is of kind ErrGone if the listener was too
-	// slow, and of kind ErrUnavailable if the stored events cannot be read at present. A
+	// Next waits for the next events. The error is of kind problem.Gone if the listener was too
+	// slow, and of kind problem.Unavailable if the stored events cannot be read at present. A
 	// new subscription from At misses no event.
 	Next(ctx context.Context) ([]Event, error)
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task/outputs"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Files of a user that are unpacked in the containers of a task. The files are uploaded as
@@ -72,10 +73,10 @@ type DeleteUploads struct {
 func (u Upload) Key() UploadKey { return UploadKey{u.User, u.Sum} }
 
 // CheckSum returns an error if sum is not the SHA-256 of an archive. The error is of kind
-// ErrInvalid.
+// problem.Invalid.
 func CheckSum(sum string) error {
 	if !sumForm.MatchString(sum) {
-		return Error(ErrInvalid, Quote(sum)+" is not a SHA-256; write 64 hexadecimal digits in lower case")
+		return problem.New(problem.Invalid, Quote(sum)+" is not a SHA-256; write 64 hexadecimal digits in lower case")
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func isReserved(clean string) bool {
 }
 
 // CheckUploaded returns an error if t names a local file, directory or repository that must
-// be uploaded first. The error is of kind ErrUnreadable.
+// be uploaded first. The error is of kind problem.Malformed.
 func (s Spec) CheckUploaded() error {
 	const how = "use k8s-cli jobs submit, or PUT a tar.gz of it to /uploads/SHA256 and write uploads: "
 	err := error(nil)
@@ -163,7 +164,7 @@ func (s Spec) CheckUploaded() error {
 		err = fmt.Errorf("file_mounts: %s is a local path and must be uploaded first; %s{%s: SHA256}", Quote(s.FileMounts[local[0]]), how, local[0])
 	}
 	if err != nil {
-		return Error(ErrUnreadable, err.Error())
+		return problem.New(problem.Malformed, err.Error())
 	}
 	return nil
 }

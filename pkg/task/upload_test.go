@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 var sum = strings.Repeat("0123456789abcdef", 4)
@@ -15,7 +17,7 @@ func TestCheckSum(t *testing.T) {
 		sum: true, strings.Repeat("0", 64): true,
 		"": false, sum[1:]: false, sum + "0": false, strings.ToUpper(sum): false, "g" + sum[1:]: false, sum + "\n": false,
 	} {
-		if err := CheckSum(text); (err == nil) != good || err != nil && !errors.Is(err, ErrInvalid) {
+		if err := CheckSum(text); (err == nil) != good || err != nil && !errors.Is(err, problem.Invalid) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -113,7 +115,7 @@ func TestCheckUploaded(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), tt.want) {
+			if !errors.Is(err, problem.Malformed) || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("error %v, want %s...", err, tt.want)
 			}
 		})

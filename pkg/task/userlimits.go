@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"time"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 // UserLimits bounds what one user may have at once on a server; 0 means no limit.
@@ -31,10 +33,10 @@ type limitError struct {
 }
 
 func (e *limitError) Error() string             { return e.text }
-func (e *limitError) Unwrap() error             { return ErrTooMany }
+func (e *limitError) Unwrap() error             { return problem.LimitReached }
 func (e *limitError) RetryAfter() time.Duration { return e.after }
 
-// ErrLimit returns an error of kind ErrTooMany: the user has reached a limit of the server,
+// ErrLimit returns an error of kind problem.LimitReached: the user has reached a limit of the server,
 // and may retry after a time.
 func ErrLimit(after time.Duration, format string, args ...any) error {
 	return &limitError{fmt.Sprintf(format, args...), after}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestLimitsOfAUser(t *testing.T) {
 	err := ErrLimit(3*time.Second, "%d are too many", 7)
 	var later interface{ RetryAfter() time.Duration }
-	if err.Error() != "7 are too many" || !errors.Is(err, ErrTooMany) || !errors.As(err, &later) || later.RetryAfter() != 3*time.Second {
+	if err.Error() != "7 are too many" || !errors.Is(err, problem.LimitReached) || !errors.As(err, &later) || later.RetryAfter() != 3*time.Second {
 		t.Errorf("error %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task/outputs"
+	"k8s-cli/pkg/task/problem"
 )
 
 // AccessModes lists the access modes of Kubernetes claims.
@@ -43,13 +44,13 @@ var (
 )
 
 // Validate returns an error for the first invalid field of t. The error is of kind
-// ErrInvalid.
+// problem.Invalid.
 func (s Spec) Validate() error {
 	for _, check := range []func() error{
 		s.checkName, s.checkNodes, s.checkTimeLimit, s.checkScripts, s.checkResources, s.checkEnvs, s.checkSecrets, s.checkVolumes, s.checkUploads, s.checkOutputs, s.Config.check, s.checkAnnotationSize, s.checkAnnotations,
 	} {
 		if err := check(); err != nil {
-			return Error(ErrInvalid, err.Error())
+			return problem.New(problem.Invalid, err.Error())
 		}
 	}
 	return nil
@@ -252,10 +253,10 @@ func (s Spec) AnnotationSize() int {
 }
 
 // Validate returns an error for the first invalid field of v. The error is of kind
-// ErrInvalid.
+// problem.Invalid.
 func (v Volume) Validate() error {
 	if err := v.check(); err != nil {
-		return Error(ErrInvalid, err.Error())
+		return problem.New(problem.Invalid, err.Error())
 	}
 	return nil
 }

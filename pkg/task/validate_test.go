@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestValidTasks(t *testing.T) {
@@ -136,8 +138,8 @@ func TestQuote(t *testing.T) {
 
 func checkInvalid(t *testing.T, err error, want string) {
 	t.Helper()
-	if !errors.Is(err, ErrInvalid) {
-		t.Fatalf("error is not of kind ErrInvalid: %v", err)
+	if !errors.Is(err, problem.Invalid) {
+		t.Fatalf("error is not of kind problem.Invalid: %v", err)
 	}
 	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error\n got %s\nwant %s...", err, want)

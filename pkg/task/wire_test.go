@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestErrorsOfUnknownIDs(t *testing.T) {
@@ -13,7 +15,7 @@ func TestErrorsOfUnknownIDs(t *testing.T) {
 		ErrNoTask(strings.Repeat("a", 63)):   "Task " + strings.Repeat("a", 63) + " not found",
 		ErrNoVolume(strings.Repeat("a", 64)): "Volume " + strings.Repeat("a", 63) + "... not found",
 	} {
-		if err.Error() != want || !errors.Is(err, ErrNotFound) {
+		if err.Error() != want || !errors.Is(err, problem.NotFound) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

@@ -56,9 +56,9 @@ func (p *fieldPath) path() string {
 	return path.String()
 }
 
-// wrong returns an error of kind ErrInvalid about the value, with its path and its line.
+// wrong returns an error of kind problem.Invalid about the value, with its path and its line.
 func (p *fieldPath) wrong(format string, args ...any) error {
-	return p.rejected(task.ErrInvalid, format, args...)
+	return p.rejected(problem.Invalid, format, args...)
 }
 
 // rejected is wrong, with a more specific reason.
@@ -66,7 +66,7 @@ func (p *fieldPath) rejected(reason problem.Reason, format string, args ...any) 
 	return &fieldError{reason, p.path(), fmt.Sprintf(format, args...), p.line()}
 }
 
-// tooLarge returns an error of kind ErrTooLarge about the value.
+// tooLarge returns an error of kind problem.TooLarge about the value.
 func (p *fieldPath) tooLarge(format string, args ...any) error {
-	return &fieldError{task.ErrTooLarge, p.path(), fmt.Sprintf(format, args...), p.line()}
+	return &fieldError{problem.TooLarge, p.path(), fmt.Sprintf(format, args...), p.line()}
 }

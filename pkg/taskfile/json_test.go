@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestParseJSON(t *testing.T) {
@@ -47,7 +48,7 @@ func TestParseJSON(t *testing.T) {
 }
 
 func TestParseJSONRefuses(t *testing.T) {
-	invalid, broken := task.ErrInvalid, task.ErrUnreadable
+	invalid, broken := problem.Invalid, problem.Malformed
 	for _, tt := range []struct {
 		name, text string
 		kind       error
@@ -129,7 +130,7 @@ func TestParseVolumeRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseVolume([]byte(tt.text))
-			checkError(t, err, task.ErrInvalid, tt.want)
+			checkError(t, err, problem.Invalid, tt.want)
 		})
 	}
 }

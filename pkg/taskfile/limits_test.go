@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // fill returns as many copies of s as fit into a task file.
@@ -221,7 +222,7 @@ func TestLargeFilesAreRead(t *testing.T) {
 			t.Errorf("a script of %d bytes: %v", len(text), err)
 		}
 	}
-	if _, _, err := Parse([]byte("run: x\nenvs:\n  A: |\n   text\n  B: [" + fill("a,") + "]\n")); !errors.Is(err, task.ErrTooLarge) {
+	if _, _, err := Parse([]byte("run: x\nenvs:\n  A: |\n   text\n  B: [" + fill("a,") + "]\n")); !errors.Is(err, problem.TooLarge) {
 		t.Errorf("marks behind a script: %v", err)
 	}
 	var envs strings.Builder
@@ -236,7 +237,7 @@ func TestLargeFilesAreRead(t *testing.T) {
 
 func checkKind(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, task.ErrInvalid) && !errors.Is(err, task.ErrUnreadable) && !errors.Is(err, task.ErrTooLarge) {
+	if !errors.Is(err, problem.Invalid) && !errors.Is(err, problem.Malformed) && !errors.Is(err, problem.TooLarge) {
 		t.Errorf("the error is of no kind that a text can have: %v", err)
 	}
 }

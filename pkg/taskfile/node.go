@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Limits of a tree. The limits are far larger than real files need, and bound the time to
@@ -117,7 +117,7 @@ func (b *builder) grow(depth int, text string) error {
 	case b.copied > MaxSize:
 		return b.tooLarge("aliases repeat more than %d bytes", MaxSize)
 	case b.nodes > maxNodes:
-		return task.Error(task.ErrTooLarge, fmt.Sprintf("more than %d values; write fewer", maxNodes))
+		return problem.New(problem.TooLarge, fmt.Sprintf("more than %d values; write fewer", maxNodes))
 	}
 	return nil
 }

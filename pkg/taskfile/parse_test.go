@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestTextsStayAsWritten(t *testing.T) {
@@ -63,7 +64,7 @@ func TestTextsStayAsWritten(t *testing.T) {
 }
 
 func TestInvalidFilesNameTheLine(t *testing.T) {
-	invalid, broken := task.ErrInvalid, task.ErrUnreadable
+	invalid, broken := problem.Invalid, problem.Malformed
 	for _, tt := range []struct {
 		name, text string
 		kind       error
@@ -196,7 +197,7 @@ func TestUnsupportedFields(t *testing.T) {
 				text = "resources: {" + text + "}"
 			}
 			_, _, err := Parse([]byte("run: x\n" + text))
-			checkError(t, err, task.ErrInvalid, "line 2, "+path+name+": "+f.text)
+			checkError(t, err, problem.Invalid, "line 2, "+path+name+": "+f.text)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -183,5 +182,5 @@ func (d *decoder) located(err error) error {
 	for at := path; line == 0 && at != ""; at = at[:max(strings.LastIndexByte(at, '.'), 0)] {
 		line = d.lines[at]
 	}
-	return &fieldError{task.ErrInvalid, path, text, line}
+	return &fieldError{problem.Invalid, path, text, line}
 }

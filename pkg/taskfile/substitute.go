@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // SkyPilot replaces $NAME and ${NAME} in the paths of a task by the values in envs.
@@ -54,15 +55,15 @@ func (s *substitution) replace(field, text string) string {
 	replaced, n := expand(text, s.values, maxVariables, &s.budget)
 	switch {
 	case n > maxVariables:
-		s.fail(task.ErrInvalid, field, fmt.Sprintf("names more than %d variables", maxVariables))
+		s.fail(problem.Invalid, field, fmt.Sprintf("names more than %d variables", maxVariables))
 		return text
 	case s.budget < 0:
-		s.fail(task.ErrTooLarge, field, "is too long after its variables are replaced")
+		s.fail(problem.TooLarge, field, "is too long after its variables are replaced")
 		return text
 	}
 	if n > 0 {
 		if _, again := expand(replaced, s.values, maxVariables, &s.budget); again > 0 {
-			s.fail(task.ErrInvalid, field, "becomes "+task.Quote(replaced)+", which again contains a variable; give variables plain values")
+			s.fail(problem.Invalid, field, "becomes "+task.Quote(replaced)+", which again contains a variable; give variables plain values")
 		}
 	}
 	return replaced
@@ -77,7 +78,7 @@ func (s *substitution) replaceAll(field string, m map[string]string) map[string]
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		to := s.replace(field, key)
 		if _, twice := replaced[to]; twice {
-			s.fail(task.ErrInvalid, field, task.Quote(to)+" is a duplicate key after its variables are replaced")
+			s.fail(problem.Invalid, field, task.Quote(to)+" is a duplicate key after its variables are replaced")
 		}
 		replaced[to] = s.replace(field, m[key])
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 var (
@@ -36,7 +36,7 @@ func notYAML(err error, data []byte) error {
 	if len(e.text) > 200 {
 		e.text = strings.ToValidUTF8(e.text[:200], "") + "..."
 	}
-	return &fieldError{kind: task.ErrUnreadable, text: e.text, line: e.line}
+	return &fieldError{kind: problem.Malformed, text: e.text, line: e.line}
 }
 
 // A syntaxError is what the library says, or what explain says instead.

@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	groups "k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile/documents"
 )
 
@@ -22,7 +23,7 @@ const MaxSize = 128 << 10
 
 // Parse parses a task file in YAML. The warnings are sentences about fields that are
 // accepted and not honoured. Warnings and errors begin with the path of the field. The
-// error is of kind ErrUnreadable, ErrInvalid or ErrTooLarge, and names the line if it is
+// error is of kind problem.Malformed, Invalid or TooLarge, and names the line if it is
 // known.
 func Parse(data []byte) (task.Spec, []string, error) {
 	return parseTask(data, fromYAML, Overrides{}, nil)
@@ -78,7 +79,7 @@ func (n *node) take(field string) (string, error) {
 	case value == nil || value.kind == null:
 		return "", nil
 	case value.kind != scalar || value.text == "":
-		return "", &fieldError{task.ErrInvalid, field, "is not a string", 0}
+		return "", &fieldError{problem.Invalid, field, "is not a string", 0}
 	}
 	return value.text, nil
 }
@@ -106,7 +107,7 @@ func (n *node) takeItem() (i Item, err error) {
 func (n *node) takeBool(field string) (bool, error) {
 	text, err := n.take(field)
 	if err == nil && text != "" && text != "true" && text != "false" {
-		err = &fieldError{task.ErrInvalid, field, "is neither true nor false", 0}
+		err = &fieldError{problem.Invalid, field, "is neither true nor false", 0}
 	}
 	return text == "true", err
 }
@@ -126,7 +127,7 @@ func (n *node) takeList(field string) ([]string, error) {
 		all = append(all, item.text)
 	}
 	if value.kind != list {
-		return nil, &fieldError{task.ErrInvalid, field, "is not a list of strings", 0}
+		return nil, &fieldError{problem.Invalid, field, "is not a list of strings", 0}
 	}
 	return all, nil
 }
@@ -182,7 +183,7 @@ func (d *decoder) finish(t *task.Spec) error {
 	}
 	for dir := range t.Volumes {
 		if d.mounts[path.Clean(dir)] {
-			return &fieldError{task.ErrInvalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", d.lines[podConfigPath]}
+			return &fieldError{problem.Invalid, podConfigPath, "mounts " + task.Quote(dir) + ", and so does volumes; remove one of them", d.lines[podConfigPath]}
 		}
 	}
 	for _, values := range []struct {
@@ -192,7 +193,7 @@ func (d *decoder) finish(t *task.Spec) error {
 		for _, name := range []string{"SKYPILOT_DOCKER_USERNAME", "SKYPILOT_DOCKER_PASSWORD", "SKYPILOT_DOCKER_SERVER"} {
 			if _, given := values.names[name]; given {
 				at := values.field + "." + name
-				return &fieldError{task.ErrInvalid, at, "registry logins are not supported; name a pull secret in config.kubernetes.pod_config, under spec.imagePullSecrets", d.lines[at]}
+				return &fieldError{problem.Invalid, at, "registry logins are not supported; name a pull secret in config.kubernetes.pod_config, under spec.imagePullSecrets", d.lines[at]}
 			}
 		}
 	}
@@ -272,7 +273,7 @@ type treeParser func(data []byte) (*node, error)
 // read parses data into a tree and reads the tree with s.
 func (d *decoder) read(data []byte, decode treeParser, s schema) error {
 	if len(data) > MaxSize {
-		return task.Error(task.ErrTooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", d.what, len(data), MaxSize))
+		return problem.New(problem.TooLarge, fmt.Sprintf("%s has %d bytes, more than the limit of %d", d.what, len(data), MaxSize))
 	}
 	if data = documents.Text(data); !utf8.Valid(data) {
 		return notUTF8(data)
@@ -310,9 +311,9 @@ func notUTF8(data []byte) error {
 		}
 		line++
 	}
-	return &fieldError{kind: task.ErrUnreadable, line: line, text: "the text is not valid UTF-8; store the file as UTF-8, if it is a task file"}
+	return &fieldError{kind: problem.Malformed, line: line, text: "the text is not valid UTF-8; store the file as UTF-8, if it is a task file"}
 }
 
 func unreadable(format string, args ...any) error {
-	return task.Error(task.ErrUnreadable, fmt.Sprintf(format, args...))
+	return problem.New(problem.Malformed, fmt.Sprintf(format, args...))
 }

@@ -10,7 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // maxMarks bounds the characters that may begin a node or a comment. The YAML library
@@ -29,7 +29,7 @@ const maxDocuments = 100 // including empty documents
 func fromYAML(data []byte) (*node, error) {
 	if marks(data) > maxMarks {
 		if n := marksOutside(data); n > maxMarks {
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf(
+			return nil, problem.New(problem.TooLarge, fmt.Sprintf(
 				"the task file has %d line ends, commas, colons, brackets and # outside of scripts (run: |), more than the limit of %d", n, maxMarks))
 		}
 		large.Lock()
@@ -37,7 +37,7 @@ func fromYAML(data []byte) (*node, error) {
 	}
 	// The library takes quadratic time for many directives, and no custom tag is supported.
 	if tagDirective.Match(data) {
-		return nil, task.Error(task.ErrInvalid, "the YAML directive %TAG is not supported")
+		return nil, problem.New(problem.Invalid, "the YAML directive %TAG is not supported")
 	}
 	docs, err := firstDocuments(data)
 	switch {
@@ -46,7 +46,7 @@ func fromYAML(data []byte) (*node, error) {
 	case len(docs) == 0:
 		return nil, unreadable("the task file is empty")
 	case len(docs) > 1:
-		return nil, &fieldError{task.ErrInvalid, "", "several documents in one file form " + feature(docs[0].Content[0]), docs[1].Line}
+		return nil, &fieldError{problem.Invalid, "", "several documents in one file form " + feature(docs[0].Content[0]), docs[1].Line}
 	}
 	b := yamlBuilder{}
 	root, err := b.value(docs[0].Content[0], 0)
@@ -100,7 +100,7 @@ func firstDocuments(data []byte) (docs []*yaml.Node, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	for n := 0; len(docs) < 2; n++ {
 		if n == maxDocuments {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; submit each task separately", maxDocuments))
+			return nil, problem.New(problem.Invalid, fmt.Sprintf("more than %d documents in one file; submit each task separately", maxDocuments))
 		}
 		doc := new(yaml.Node)
 		err := d.Decode(doc)

@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/faults/history"
 	"k8s-cli/test/testkit"
 )
@@ -37,7 +38,7 @@ func (p *performance) listen(ctx context.Context) *eventListener {
 		for turn := 0; ctx.Err() == nil; turn++ {
 			err := e.follow(ctx, p, client.New(p.Servers[turn%len(p.Servers)].URL, "ear"), &source)
 			switch {
-			case errors.Is(err, task.ErrGone):
+			case errors.Is(err, problem.Gone):
 				e.err = err
 				return
 			case err != nil: // this server is not available, the next one may be

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
 )
 
@@ -83,7 +84,7 @@ func TestAPIServerOutage(t *testing.T) {
 	})
 	volume := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	mounts := ann.submit(t, "volumes: {/data: data}\nrun: true")
-	if _, err := ann.DeleteVolume(t.Context(), volume); !errors.Is(err, task.ErrConflict) || !strings.Contains(err.Error(), mounts) {
+	if _, err := ann.DeleteVolume(t.Context(), volume); !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), mounts) {
 		t.Errorf("deletion of a volume that a task will mount: %v; want a conflict that names %s", err, mounts)
 	}
 	later := ann.submit(t, "run: echo later")

@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // create creates a volume and returns its id.
@@ -178,7 +179,7 @@ func TestVolumeCanBeDeletedWhileItIsInUse(t *testing.T) {
 	id := ann.create(t, task.Volume{Name: "data", Size: "1Gi"})
 	uses := ann.submit(t, "volumes: {/data: data}\nenvs: {GATE: "+gate.url+"}\nrun: wget -qO- $GATE; echo on > /data/file && cat /data/file")
 	gate.await(t, "/", 1)
-	if _, err := ann.DeleteVolume(t.Context(), id); !errors.Is(err, task.ErrConflict) || !strings.Contains(err.Error(), uses) {
+	if _, err := ann.DeleteVolume(t.Context(), id); !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), uses) {
 		t.Errorf("deletion of a volume in use: %v; want a conflict that names %s", err, uses)
 	}
 	if _, err := ann.ForceDeleteVolume(t.Context(), id); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // An operation is an operation of openapi.json, so that these tests cover every route that
@@ -203,7 +204,7 @@ func TestNoOperationCrossesUsers(t *testing.T) {
 	log := ann.follow(t, hers.task, client.LogOptions{})
 	log.awaitText(t, "line-of-hers\n")
 	ann.stop(t, hers.task)
-	if _, err := bob.Task(t.Context(), hers.task); !errors.Is(err, task.ErrNotFound) {
+	if _, err := bob.Task(t.Context(), hers.task); !errors.Is(err, problem.NotFound) {
 		t.Errorf("when it is over: %v", err)
 	}
 }

@@ -144,8 +144,8 @@ var parts = map[string][]string{
 	"pkg/task/overview":   {"pkg/task"},
 	"pkg/task/policy":     {"pkg/task", "pkg/task/callback", "pkg/task/problem"},
 	"pkg/task/problem":    {},
-	"pkg/task/query":      {"pkg/task"},
-	"pkg/task/usage":      {"pkg/task"},
+	"pkg/task/query":      {"pkg/task", "pkg/task/problem"},
+	"pkg/task/usage":      {"pkg/task", "pkg/task/problem"},
 }
 
 func TestPartsOfTheCacheAndOfTask(t *testing.T) {

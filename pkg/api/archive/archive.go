@@ -20,7 +20,7 @@ const Type = "application/gzip"
 
 // A Store stores archives under opaque names.
 type Store interface {
-	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // error of r, or of kind task.ErrUnavailable
+	Store(ctx context.Context, name string, r io.Reader) (size int64, err error) // error of r, or of kind problem.Unavailable
 	Exists(ctx context.Context, name string) (bool, error)
 	Open(ctx context.Context, name string) io.Reader
 }

@@ -8,7 +8,7 @@ import (
 	"hash"
 	"io"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A body is an archive that arrives. Read returns tooLarge if the archive exceeds the limit.
@@ -34,7 +34,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.tooLarge
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, task.Error(task.ErrUnavailable, fmt.Sprintf("the archive of the outputs did not arrive: %v", err)) // the node sends it again
+		return 0, problem.New(problem.Unavailable, fmt.Sprintf("the archive of the outputs did not arrive: %v", err)) // the node sends it again
 	}
 	return n, err
 }

@@ -43,9 +43,9 @@ type TokenVerifier interface {
 func (c OutputConfig) Check(advertise string) error {
 	switch {
 	case c.Store == nil || advertise == "":
-		return task.Error(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --advertise-url by which pods reach it; write the files to a volume")
+		return problem.New(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --advertise-url by which pods reach it; write the files to a volume")
 	case c.Tokens == nil:
-		return task.Error(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --secrets-key-file to authenticate pods; write the files to a volume")
+		return problem.New(problem.FeatureDisabled, "outputs: the server stores no outputs, because it has no --secrets-key-file to authenticate pods; write the files to a volume")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ type OutputHandler struct {
 func node(c *fiber.Ctx) (id string, rank int, err error) {
 	rank, err = strconv.Atoi(c.Params("rank"))
 	if err != nil || rank < 0 || rank >= task.MaxNodes {
-		return "", 0, task.Error(task.ErrInvalid, "rank: "+task.Quote(c.Params("rank"))+" is not the number of a node; the first node is 0")
+		return "", 0, problem.New(problem.Invalid, "rank: "+task.Quote(c.Params("rank"))+" is not the number of a node; the first node is 0")
 	}
 	return c.Params("id"), rank, nil
 }
@@ -100,7 +100,7 @@ func (h *OutputHandler) Get(c *fiber.Ctx, user string) error {
 	c.Set(fiber.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="%s-%d.tar.gz"`, id, rank))
 	return h.Sender.Send(c, h.Store, Archive{
 		User: user, Object: stored.Object, Sum: stored.Sum, Size: stored.Size,
-		Lost: task.Error(problem.OutputsNotFound, fmt.Sprintf("the outputs of node %d of task %s are lost", rank, id)),
+		Lost: problem.New(problem.OutputsNotFound, fmt.Sprintf("the outputs of node %d of task %s are lost", rank, id)),
 	})
 }
 
@@ -119,18 +119,18 @@ func (h *OutputHandler) Put(c *fiber.Ctx) error {
 		return err
 	}
 	if rank >= r.NumNodes() {
-		return task.Error(problem.OutputsNotFound, fmt.Sprintf("Task %s has no node %d", id, rank))
+		return problem.New(problem.OutputsNotFound, fmt.Sprintf("Task %s has no node %d", id, rank))
 	}
 	if r.Phase.Over() && time.Since(r.UpdatedAt) > outputs.Grace {
 		return errOver
 	}
 	missing, err := outputs.Missing(r.Submit.Task.Outputs, c.Query("missing"))
 	if err != nil {
-		return task.Error(task.ErrInvalid, "missing: "+err.Error())
+		return problem.New(problem.Invalid, "missing: "+err.Error())
 	}
 	pod := c.Query("pod")
 	if len(pod) > maxUID {
-		return task.Error(task.ErrInvalid, "pod: "+task.Quote(pod)+" is not the UID of a pod")
+		return problem.New(problem.Invalid, "pod: "+task.Quote(pod)+" is not the UID of a pod")
 	}
 	if err := h.Log.CheckCapacity(); err != nil {
 		return err
@@ -149,9 +149,9 @@ func (h *OutputHandler) Put(c *fiber.Ctx) error {
 }
 
 var (
-	errOver      = task.Error(task.ErrConflict, "the task has ended, or the node has started again, and this pod can no longer send outputs")
-	errTooMany   = task.Error(task.ErrTooMany, "the node has sent its outputs many times; wait before it sends them again")
-	errNotPacked = task.Error(task.ErrInvalid, "the node could not pack its outputs; the last lines of its log say why")
+	errOver      = problem.New(problem.Conflict, "the task has ended, or the node has started again, and this pod can no longer send outputs")
+	errTooMany   = problem.New(problem.LimitReached, "the node has sent its outputs many times; wait before it sends them again")
+	errNotPacked = problem.New(problem.Invalid, "the node could not pack its outputs; the last lines of its log say why")
 )
 
 const maxUID = 64 // bytes of the UID of a pod
@@ -195,9 +195,9 @@ func (h *OutputHandler) authenticate(c *fiber.Ctx, id string, rank int) error {
 	token, ok := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	switch {
 	case !ok || h.Tokens == nil:
-		return task.Error(problem.CredentialsMissing, "Authorization: the outputs of a node require the token of the node")
+		return problem.New(problem.CredentialsMissing, "Authorization: the outputs of a node require the token of the node")
 	case !h.Tokens.VerifyOutputToken(id, rank, token):
-		return task.Error(task.ErrForbidden, "Authorization: the token is not the token of this node")
+		return problem.New(problem.Forbidden, "Authorization: the token is not the token of this node")
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (s *sending) receive(c *fiber.Ctx, used int64) error {
 	object := fmt.Sprintf("%s/%s/%d/%s", task.Owner(user), s.task.Submit.ID, s.rank, rand.Text())
 	size, err := s.Store.Store(ctx, object, body)
 	switch {
-	case err != nil && (body.exceeded || errors.Is(err, task.ErrUnavailable)): // the node retries if the store is full or unavailable
+	case err != nil && (body.exceeded || errors.Is(err, problem.Unavailable)): // the node retries if the store is full or unavailable
 		return s.fail(ctx, err)
 	case err != nil:
 		return err
@@ -264,11 +264,11 @@ func (s *sending) discard(c *fiber.Ctx, user string) {
 }
 
 func (s *sending) tooLarge() error {
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("the packed outputs of the node are larger than %s, the limit of this server (--max-outputs); leave out files, or write them to a volume", task.SizeText(s.Limit)))
+	return problem.New(problem.TooLarge, fmt.Sprintf("the packed outputs of the node are larger than %s, the limit of this server (--max-outputs); leave out files, or write them to a volume", task.SizeText(s.Limit)))
 }
 
 func (s *sending) overQuota() error {
-	return task.Error(task.ErrForbidden, fmt.Sprintf("with the outputs of the node, all your outputs would exceed %s, the limit per user (--max-user-outputs); the server frees the outputs of tasks that leave the history", task.SizeText(s.Quota)))
+	return problem.New(problem.Forbidden, fmt.Sprintf("with the outputs of the node, all your outputs would exceed %s, the limit per user (--max-user-outputs); the server frees the outputs of tasks that leave the history", task.SizeText(s.Quota)))
 }
 
 // append records a stored archive, and responds.

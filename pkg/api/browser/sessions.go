@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -53,12 +54,12 @@ const (
 )
 
 var (
-	errKey     = task.Error(task.ErrUnauthorized, keyHeader+": without HTTPS, a request by cookie needs the key that the response to the login contained; log in again")
-	errOff     = task.Error(task.ErrNotFound, "this server has no sessions for browsers (--ui=off, or no sealing key)")
-	errCookies = task.Error(task.ErrUnauthorized, "Cookie: the request must have exactly one session; delete the cookies of this site, and log in again")
-	errForeign = task.Error(task.ErrForbidden, requestedWith+": a request by cookie that changes something must come from a page of this server, with the header "+requestedWith+": "+page)
-	errNone    = task.Error(task.ErrUnauthorized, "the request has no session; log in first")
-	errBody    = task.Error(task.ErrInvalid, `the body must be {"user": NAME} or {"token": TOKEN}`)
+	errKey     = problem.New(problem.Unauthorized, keyHeader+": without HTTPS, a request by cookie needs the key that the response to the login contained; log in again")
+	errOff     = problem.New(problem.NotFound, "this server has no sessions for browsers (--ui=off, or no sealing key)")
+	errCookies = problem.New(problem.Unauthorized, "Cookie: the request must have exactly one session; delete the cookies of this site, and log in again")
+	errForeign = problem.New(problem.Forbidden, requestedWith+": a request by cookie that changes something must come from a page of this server, with the header "+requestedWith+": "+page)
+	errNone    = problem.New(problem.Unauthorized, "the request has no session; log in first")
+	errBody    = problem.New(problem.Invalid, `the body must be {"user": NAME} or {"token": TOKEN}`)
 )
 
 // Sessions serves the sessions of browsers. A nil *Sessions has none.

@@ -23,6 +23,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A fake has one pod, whose commands are functions. It records the lines of the audit log.
@@ -40,7 +41,7 @@ type fake struct {
 
 func (f *fake) Find(id string, node int) (exec.Target, error) {
 	if node > 0 {
-		return exec.Target{}, task.Error(task.ErrConflict, "the node does not run")
+		return exec.Target{}, problem.New(problem.Conflict, "the node does not run")
 	}
 	if f.found != nil {
 		f.found()
@@ -120,7 +121,7 @@ func (f *fake) serve(t *testing.T, l Limits) (c *client.Client, address string, 
 }
 
 func statusOf(err error) int {
-	for code, kind := range map[int]error{404: task.ErrNotFound, 409: task.ErrConflict, 422: task.ErrInvalid, 429: task.ErrTooMany, 400: task.ErrUnreadable} {
+	for code, kind := range map[int]error{404: problem.NotFound, 409: problem.Conflict, 422: problem.Invalid, 429: problem.LimitReached, 400: problem.Malformed} {
 		if errors.Is(err, kind) {
 			return code
 		}

@@ -16,12 +16,11 @@ import (
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/exec"
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
 // Pods opens sessions in the pods of tasks. Find returns the pod of a node, or an error of kind
-// task.ErrConflict if the node does not run. Ended waits until the pod or its task is over.
+// problem.Conflict if the node does not run. Ended waits until the pod or its task is over.
 type Pods interface {
 	Find(id string, node int) (exec.Target, error)
 	Ended(ctx context.Context, t exec.Target)
@@ -40,7 +39,7 @@ type Caller struct {
 	User string
 	// Session returns a context that ends with parent, or with the session of the browser.
 	Session func(parent context.Context) (context.Context, context.CancelFunc)
-	// Check returns an error of kind task.ErrUnauthorized if the credentials of the request are no
+	// Check returns an error of kind problem.Unauthorized if the credentials of the request are no
 	// longer valid.
 	Check func(ctx context.Context) error
 	// Record writes the line of the audit log.
@@ -62,7 +61,7 @@ type Handler struct {
 	farewell time.Duration // for the last messages of a session that the server ends; 0 means a second
 }
 
-var errOff = task.Error(problem.FeatureDisabled, "sessions in tasks are disabled; the administrator can set --allow-exec (value allowExec of the chart)")
+var errOff = problem.New(problem.FeatureDisabled, "sessions in tasks are disabled; the administrator can set --allow-exec (value allowExec of the chart)")
 
 // Exec serves GET /tasks/{id}/exec: a command in the container of a node.
 func (h *Handler) Exec(c *fiber.Ctx, user string) error {
@@ -96,7 +95,7 @@ func (h *Handler) PortForward(c *fiber.Ctx, user string) error {
 	return h.serve(c, user, "port-forward", func(c *fiber.Ctx) (work, error) {
 		port, err := strconv.ParseUint(c.Query("port"), 10, 16)
 		if err != nil || port == 0 {
-			return work{}, task.Error(task.ErrInvalid, fmt.Sprintf("port: %q is not a port from 1 to 65535", c.Query("port")))
+			return work{}, problem.New(problem.Invalid, fmt.Sprintf("port: %q is not a port from 1 to 65535", c.Query("port")))
 		}
 		return work{
 			about: []slog.Attr{slog.Uint64("port", port)},
@@ -113,9 +112,9 @@ func commandOf(c *fiber.Ctx) (args []string, err error) {
 	}
 	switch {
 	case len(args) == 0 || args[0] == "":
-		return nil, task.Error(task.ErrInvalid, "command: name a program, and repeat the parameter for each argument")
+		return nil, problem.New(problem.Invalid, "command: name a program, and repeat the parameter for each argument")
 	case strings.ContainsRune(strings.Join(args, ""), 0):
-		return nil, task.Error(task.ErrInvalid, "command: an argument contains a NUL byte")
+		return nil, problem.New(problem.Invalid, "command: an argument contains a NUL byte")
 	}
 	return args, nil
 }
@@ -163,7 +162,7 @@ func (h *Handler) prepare(c *fiber.Ctx, caller *Caller, read func(*fiber.Ctx) (w
 	node := 0
 	if text := c.Query("node"); text != "" {
 		if node, err = strconv.Atoi(text); err != nil || node < 0 {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("node: %q is not the rank of a node", text))
+			return nil, problem.New(problem.Invalid, fmt.Sprintf("node: %q is not the rank of a node", text))
 		}
 	}
 	if err := checkUpgrade(c); err != nil {

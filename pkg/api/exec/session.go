@@ -17,7 +17,7 @@ import (
 
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/exec"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -121,7 +121,7 @@ func (s *session) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			if err := s.caller.Check(ctx); errors.Is(err, task.ErrUnauthorized) || errors.Is(err, task.ErrForbidden) {
+			if err := s.caller.Check(ctx); errors.Is(err, problem.Unauthorized) || errors.Is(err, problem.Forbidden) {
 				s.cancel(fmt.Errorf("the credentials of the user are no longer valid: %w", err))
 			}
 		case <-ctx.Done():

@@ -11,7 +11,6 @@ import (
 
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/exec"
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -30,10 +29,10 @@ var upgrader = websocket.FastHTTPUpgrader{
 }
 
 var (
-	errUpgrade   = task.Error(problem.UpgradeRequired, "this route needs a WebSocket; send GET with Upgrade: websocket and "+versionHeader+": "+version)
-	errProtocol  = task.Error(problem.UpgradeRequired, protocolHeader+": this server supports "+exec.Protocol)
-	errHandshake = task.Error(task.ErrUnreadable, "the WebSocket handshake is invalid; send each of its headers once, and no body (RFC 6455)")
-	errStopping  = task.Error(problem.Starting, "this pod of the server is stopping; try again")
+	errUpgrade   = problem.New(problem.UpgradeRequired, "this route needs a WebSocket; send GET with Upgrade: websocket and "+versionHeader+": "+version)
+	errProtocol  = problem.New(problem.UpgradeRequired, protocolHeader+": this server supports "+exec.Protocol)
+	errHandshake = problem.New(problem.Malformed, "the WebSocket handshake is invalid; send each of its headers once, and no body (RFC 6455)")
+	errStopping  = problem.New(problem.Starting, "this pod of the server is stopping; try again")
 )
 
 // checkUpgrade returns an error unless the request is the handshake of a WebSocket that every

@@ -14,7 +14,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -30,13 +29,13 @@ const (
 // error quotes the request.
 var (
 	errHead            = unreadable("the header of the request is not valid HTTP/1.1; end each line with CRLF and write each field as NAME: VALUE (RFC 9112)")
-	errVersion         = task.Error(problem.VersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
+	errVersion         = problem.New(problem.VersionNotSupported, "this HTTP version is not supported; send HTTP/1.1")
 	errHost            = unreadable("the request needs exactly one valid Host field; send Host: NAME[:PORT]")
 	errLength          = unreadable("Content-Length is not a number of bytes; send digits only")
 	errAmbiguousLength = unreadable("conflicting Content-Length and Transfer-Encoding headers; send one Content-Length, or Transfer-Encoding: chunked alone")
 	errChunk           = unreadable("a chunk of the body is malformed; send its size as 1 to 15 hexadecimal digits, CRLF, the data and CRLF (RFC 9112, 7.1)")
 	errTrailer         = unreadable("trailers are not supported; send their fields in the header of the request")
-	errLongHead        = task.Error(problem.HeaderTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
+	errLongHead        = problem.New(problem.HeaderTooLarge, fmt.Sprintf("the header of the request is larger than %d bytes", HeadLimit))
 )
 
 // HeadError returns the error for a request whose header fasthttp could not read. HeadError
@@ -55,7 +54,7 @@ func HeadError(conn net.Conn, err error) error {
 	return errHead
 }
 
-func unreadable(text string) error { return task.Error(task.ErrUnreadable, text) }
+func unreadable(text string) error { return problem.New(problem.Malformed, text) }
 
 // A frameState is the element of a request that comes next on a connection.
 type frameState uint8

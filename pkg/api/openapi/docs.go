@@ -15,7 +15,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -112,7 +111,7 @@ func File(c *fiber.Ctx) error {
 	case "rapidoc-min.js":
 		return script(c, viewer, true)
 	default:
-		return task.Error(problem.RouteNotFound, "no such file of the documentation page: "+name)
+		return problem.New(problem.RouteNotFound, "no such file of the documentation page: "+name)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 )
 
@@ -39,11 +40,11 @@ func ParseLog(c *fiber.Ctx) (l Log, err error) {
 	}
 	for _, name := range []string{"follow", "tail", "since"} {
 		if c.Query(name) != "" && (name != "follow" || l.Follow) {
-			return l, task.Error(task.ErrInvalid, "lines: cannot be combined with "+name+"; omit one of them")
+			return l, problem.New(problem.Invalid, "lines: cannot be combined with "+name+"; omit one of them")
 		}
 	}
 	if l.Resume != nil {
-		return l, task.Error(task.ErrInvalid, "lines: cannot be combined with "+resumeHeader+"; omit one of them")
+		return l, problem.New(problem.Invalid, "lines: cannot be combined with "+resumeHeader+"; omit one of them")
 	}
 	l.Follow = false
 	lines, err := logpos.ParseRange(text)
@@ -61,21 +62,21 @@ func logOptions(c *fiber.Ctx) (o task.LogOptions, err error) {
 	if tail := c.Query("tail"); tail != "" {
 		n, err := strconv.ParseInt(tail, 10, 32)
 		if err != nil || n < 0 {
-			return o, task.Error(task.ErrInvalid, fmt.Sprintf("tail: %q is not a number of lines", tail))
+			return o, problem.New(problem.Invalid, fmt.Sprintf("tail: %q is not a number of lines", tail))
 		}
 		o.Tail = &n
 	}
 	if node := c.Query("node"); node != "" {
 		n, err := strconv.Atoi(node)
 		if err != nil || n < 0 {
-			return o, task.Error(task.ErrInvalid, fmt.Sprintf("node: %q is not the rank of a node", node))
+			return o, problem.New(problem.Invalid, fmt.Sprintf("node: %q is not the rank of a node", node))
 		}
 		o.Node = &n
 	}
 	if number := c.Query("attempt"); number != "" {
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 {
-			return o, task.Error(task.ErrInvalid, fmt.Sprintf("attempt: %q is not the number of an attempt, from 1", number))
+			return o, problem.New(problem.Invalid, fmt.Sprintf("attempt: %q is not the number of an attempt, from 1", number))
 		}
 		o.Attempt = n
 	}
@@ -101,7 +102,7 @@ func resume(text string) (map[int]time.Time, error) {
 		n, errRank := strconv.Atoi(rank)
 		at, errSecond := strconv.ParseInt(second, 10, 64)
 		if errRank != nil || errSecond != nil || n < 0 {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is not RANK@SECOND", resumeHeader, part))
+			return nil, problem.New(problem.Invalid, fmt.Sprintf("%s: %q is not RANK@SECOND", resumeHeader, part))
 		}
 		from[n] = time.Unix(at, 0)
 	}
@@ -118,7 +119,7 @@ func since(text string) (time.Duration, error) {
 	}
 	age, err := query.ParseAge(text, time.Now())
 	if err != nil {
-		return 0, task.Error(task.ErrInvalid, "since: "+err.Error())
+		return 0, problem.New(problem.Invalid, "since: "+err.Error())
 	}
 	return age, nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Bool returns a boolean query parameter, or absent if the parameter is missing.
@@ -22,7 +22,7 @@ func Bool(c *fiber.Ctx, name string, absent bool) (bool, error) {
 	case "false", "0", "no", "off":
 		return false, nil
 	default:
-		return false, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %q is neither true nor false", name, value))
+		return false, problem.New(problem.Invalid, fmt.Sprintf("%s: %q is neither true nor false", name, value))
 	}
 }
 
@@ -33,7 +33,7 @@ func Group(c *fiber.Ctx) (string, error) {
 	}
 	name := c.Query(group.Param)
 	if err := group.CheckName(name); err != nil {
-		return "", task.Error(task.ErrInvalid, group.Param+": "+err.Error())
+		return "", problem.New(problem.Invalid, group.Param+": "+err.Error())
 	}
 	return name, nil
 }

@@ -75,7 +75,7 @@ func NewPool(kind Kind, limit Limit) *Pool {
 }
 
 // Take returns one slot for a user. The caller must call Release. The error is of kind
-// task.ErrTooMany if the user's share is used up, or else of kind problem.PodBusy.
+// problem.LimitReached if the user's share is used up, or else of kind problem.PodBusy.
 func (p *Pool) Take(ctx context.Context, user string) (*Slot, error) {
 	k := p.Empty(user)
 	if err := k.Add(ctx, 1); err != nil {
@@ -153,7 +153,7 @@ func (p *Pool) refusal(user string, n int) error {
 		}
 		return task.ErrLimit(slotWait, "you have %d %s, and the limit per user on one pod of this server is %d%s; end some, or try again later", p.held[user], p.kind.Units, p.limit.PerUser, flag)
 	}
-	return task.Error(problem.PodBusy, fmt.Sprintf("this pod of the server has %d %s, which is its limit; try again later", p.inUse, p.kind.Units))
+	return problem.New(problem.PodBusy, fmt.Sprintf("this pod of the server has %d %s, which is its limit; try again later", p.inUse, p.kind.Units))
 }
 
 // Release returns the units of a Slot to the pool and serves waiting requests. A second

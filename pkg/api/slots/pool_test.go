@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func testSlots(total, perUser int) *Pool {
@@ -33,11 +33,11 @@ func TestSlotsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testSlots(16, 8)
 		ann, err := s.hold(t, "ann")
-		if len(ann) != 8 || !errors.Is(err, task.ErrTooMany) || err.Error() != "you have 8 tests under way, and the limit per user on one pod of this server is 8 (--max-tests); end some, or try again later" {
+		if len(ann) != 8 || !errors.Is(err, problem.LimitReached) || err.Error() != "you have 8 tests under way, and the limit per user on one pod of this server is 8 (--max-tests); end some, or try again later" {
 			t.Errorf("ann holds %d: %v", len(ann), err)
 		}
 		bob, err := s.hold(t, "bob")
-		if len(bob) != 4 || !errors.Is(err, task.ErrUnavailable) || err.Error() != "this pod of the server has 12 tests under way, which is its limit; try again later" {
+		if len(bob) != 4 || !errors.Is(err, problem.Unavailable) || err.Error() != "this pod of the server has 12 tests under way, which is its limit; try again later" {
 			t.Errorf("bob holds %d: %v", len(bob), err)
 		}
 		for _, user := range []string{"cat", "dan", "eve", "fay"} {
@@ -45,7 +45,7 @@ func TestSlotsAreShared(t *testing.T) {
 				t.Errorf("%s holds nothing: %v", user, err)
 			}
 		}
-		if _, err := s.Take(t.Context(), "gus"); !errors.Is(err, task.ErrUnavailable) {
+		if _, err := s.Take(t.Context(), "gus"); !errors.Is(err, problem.Unavailable) {
 			t.Errorf("with all slots in use: %v", err)
 		}
 		for _, k := range slices.Concat(ann, bob) {
@@ -96,7 +96,7 @@ func TestWaitingForSlotsIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := s.Take(t.Context(), "ann"); !errors.Is(err, task.ErrTooMany) || time.Since(began) != slotWait {
+		if _, err := s.Take(t.Context(), "ann"); !errors.Is(err, problem.LimitReached) || time.Since(began) != slotWait {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"k8s-cli/pkg/api/slots"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Limits of a batch.
@@ -24,7 +24,7 @@ const (
 )
 
 // ErrBatchTooLong is the error about a batch of more than MaxBatchBytes.
-var ErrBatchTooLong = task.Error(task.ErrTooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", MaxBatchBytes))
+var ErrBatchTooLong = problem.New(problem.TooLarge, fmt.Sprintf("the batch is larger than %d bytes; split it", MaxBatchBytes))
 
 // A budgeted body takes memory from the user's share as the body arrives.
 type budgeted struct {
@@ -79,7 +79,7 @@ func ReadItems(ctx context.Context, r io.Reader, memory *slots.Slot) (items [][]
 		case err != nil:
 			return nil, broken(len(items), err)
 		case len(items) == MaxBatchItems:
-			return nil, task.Error(task.ErrTooLarge, fmt.Sprintf("the batch has more than %d tasks; split it", MaxBatchItems))
+			return nil, problem.New(problem.TooLarge, fmt.Sprintf("the batch has more than %d tasks; split it", MaxBatchItems))
 		}
 		items = append(items, bytes.Clone(item))
 	}
@@ -87,7 +87,7 @@ func ReadItems(ctx context.Context, r io.Reader, memory *slots.Slot) (items [][]
 		return nil, broken(len(items), err)
 	}
 	if _, err := values.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, task.Error(task.ErrUnreadable, "the batch is not a JSON array: unexpected data after the array")
+		return nil, problem.New(problem.Malformed, "the batch is not a JSON array: unexpected data after the array")
 	}
 	return items, nil
 }
@@ -98,7 +98,7 @@ func begins(in *bufio.Reader) (array bool, err error) {
 		first, _, err := in.ReadRune()
 		switch {
 		case errors.Is(err, io.EOF):
-			return false, task.Error(task.ErrUnreadable, "the body is empty; send a JSON array of tasks, or one task per line")
+			return false, problem.New(problem.Malformed, "the body is empty; send a JSON array of tasks, or one task per line")
 		case err != nil:
 			return false, broken(0, err)
 		case first != '\uFEFF' && !unicode.IsSpace(first):
@@ -108,5 +108,5 @@ func begins(in *bufio.Reader) (array bool, err error) {
 }
 
 func broken(item int, err error) error {
-	return task.Error(task.ErrUnreadable, fmt.Sprintf("the batch cannot be read after task %d: %v; nothing was stored", item, err))
+	return problem.New(problem.Malformed, fmt.Sprintf("the batch cannot be read after task %d: %v; nothing was stored", item, err))
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A UsageReader returns the usage of users, as of the log that this pod has folded.
@@ -85,7 +86,7 @@ func (l *Limits) isLimited() bool {
 
 // Reserve reserves submissions for a user, all or none; keys holds the key of each submission,
 // which may be empty. The caller calls Release after the log has stored or rejected the
-// submissions. The error is of kind task.ErrTooMany, or task.ErrTooLarge if the limits never
+// submissions. The error is of kind problem.LimitReached, or problem.TooLarge if the limits never
 // allow so many submissions at once. A repeated request with the same key does not count
 // against the limits.
 func (l *Limits) Reserve(user string, keys ...string) error {
@@ -117,7 +118,7 @@ func (l *Limits) checkCapacity(user string, submissions int, a *userUsage) error
 		most int
 	}{{"--max-active-tasks", l.most.Active}, {"--max-waiting-tasks", l.most.Waiting}, {"--submit-burst", l.most.SubmitBurst}} {
 		if limit.most > 0 && submissions > limit.most {
-			return task.Error(task.ErrTooLarge, fmt.Sprintf("%d tasks that are accepted together exceed the limit per user of %d (%s); submit fewer tasks together", submissions, limit.most, limit.flag))
+			return problem.New(problem.TooLarge, fmt.Sprintf("%d tasks that are accepted together exceed the limit per user of %d (%s); submit fewer tasks together", submissions, limit.most, limit.flag))
 		}
 	}
 	if l.most.Active > 0 || l.most.Waiting > 0 {
@@ -152,14 +153,14 @@ func (l *Limits) Release(user string, submissions int) {
 
 // Upload reserves size bytes for an archive of a user until the caller calls stored. If
 // size is negative, Upload reserves all bytes that the user has left. The error is of kind
-// task.ErrForbidden if size exceeds the whole limit, or else of kind task.ErrTooMany.
+// problem.Forbidden if size exceeds the whole limit, or else of kind problem.LimitReached.
 func (l *Limits) Upload(user, sum string, size int64) (left int64, stored func(), err error) {
 	most := l.most.UploadBytes
 	if most <= 0 {
 		return math.MaxInt64, func() {}, nil
 	}
 	if size > most {
-		return 0, nil, task.Error(task.ErrForbidden, fmt.Sprintf("the archive has %d bytes, and the limit of all uploads per user is %d (--max-user-uploads); leave out files that the task does not need, or put them on a volume", size, most))
+		return 0, nil, problem.New(problem.Forbidden, fmt.Sprintf("the archive has %d bytes, and the limit of all uploads per user is %d (--max-user-uploads); leave out files that the task does not need, or put them on a volume", size, most))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

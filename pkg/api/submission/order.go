@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Order returns the indexes of the items of a batch in an order in which each item comes after
 // the items that it names. keys holds the idempotency key of each item, and after the names of
 // its predecessors; names that are no key of the batch do not matter. Items without such names
-// keep their order. The error is of kind task.ErrInvalid if items name each other in a circle.
+// keep their order. The error is of kind problem.Invalid if items name each other in a circle.
 func Order(keys []string, after [][]string) ([]int, error) {
 	byKey := make(map[string]int, len(keys))
 	for i, key := range keys {
@@ -22,7 +23,7 @@ func Order(keys []string, after [][]string) ([]int, error) {
 	s := sorter{byKey: byKey, after: after, state: make([]visit, len(keys)), order: make([]int, 0, len(keys))}
 	for i := range keys {
 		if circle := s.add(i, nil); circle != nil {
-			return nil, task.Error(task.ErrInvalid, "after: "+describeCircle(circle, keys))
+			return nil, problem.New(problem.Invalid, "after: "+describeCircle(circle, keys))
 		}
 	}
 	return s.order, nil

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestOrder(t *testing.T) {
@@ -28,7 +28,7 @@ func TestOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Order(tt.keys, tt.after)
 			if tt.err != "" {
-				if !errors.Is(err, task.ErrInvalid) || err.Error() != tt.err {
+				if !errors.Is(err, problem.Invalid) || err.Error() != tt.err {
 					t.Errorf("got %v, want %s", err, tt.err)
 				}
 				return

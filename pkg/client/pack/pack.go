@@ -43,7 +43,7 @@ func (a *Archive) Open() (io.ReadCloser, error) { return os.Open(a.Path) }
 func (a *Archive) Remove() { os.Remove(a.Path) }
 
 // Pack creates the archive of a file or of the content of a directory. If the archive
-// exceeds the limit, the error is of kind task.ErrTooLarge and names the largest entries.
+// exceeds the limit, the error is of kind problem.TooLarge and names the largest entries.
 func Pack(ctx context.Context, path string, o Options) (*Archive, error) {
 	tree, err := walk(ctx, path, o.Tracked)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // lay creates a directory with files. A content that begins with -> is the target of a
@@ -185,7 +186,7 @@ func TestAnArchiveThatWouldBeTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Pack(t.Context(), dir, Options{Limit: 4 << 20})
-	if !errors.Is(err, task.ErrTooLarge) || !strings.Contains(err.Error(), "size limit of the server, 4.0 MiB") || !strings.Contains(err.Error(), "data (3.0 MiB), model (2.5 MiB), x (1 B)") {
+	if !errors.Is(err, problem.TooLarge) || !strings.Contains(err.Error(), "size limit of the server, 4.0 MiB") || !strings.Contains(err.Error(), "data (3.0 MiB), model (2.5 MiB), x (1 B)") {
 		t.Errorf("%v", err)
 	}
 	if after, err := filepath.Glob(filepath.Join(os.TempDir(), "k8s-cli-*.tar.gz")); err != nil || len(after) > len(before) {

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The files with patterns of excluded files, as in SkyPilot. A .skyignore file at the top
@@ -125,7 +125,7 @@ func (t *tree) tooLarge(of string, limit int64) error {
 	for _, name := range largest[:min(len(largest), named)] {
 		parts = append(parts, fmt.Sprintf("%s (%s)", name, FormatSize(t.sizes[name])))
 	}
-	return task.Error(task.ErrTooLarge, fmt.Sprintf("%s exceeds the packed size limit of the server, %s; the largest entries are: %s. Exclude files with a %s, or store them on a volume",
+	return problem.New(problem.TooLarge, fmt.Sprintf("%s exceeds the packed size limit of the server, %s; the largest entries are: %s. Exclude files with a %s, or store them on a volume",
 		of, FormatSize(limit), strings.Join(parts, ", "), skyIgnore))
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"k8s-cli/pkg/exec"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // container is the name of the container that runs the commands of a task.
@@ -47,8 +48,8 @@ func New(config *rest.Config, namespace string, projection Projection) (*Pods, e
 	return &Pods{config: config, client: client.RESTClient(), namespace: namespace, projection: projection}, nil
 }
 
-// Find returns the pod of a node of a task. The error is of kind task.ErrNotFound if there is no
-// such task, of kind task.ErrInvalid if the task has no such node, and of kind task.ErrConflict
+// Find returns the pod of a node of a task. The error is of kind problem.NotFound if there is no
+// such task, of kind problem.Invalid if the task has no such node, and of kind problem.Conflict
 // if the container of the node does not run.
 func (p *Pods) Find(id string, node int) (exec.Target, error) {
 	v, _ := p.projection.WatchTask(id)
@@ -56,13 +57,13 @@ func (p *Pods) Find(id string, node int) (exec.Target, error) {
 	case v.Record == nil:
 		return exec.Target{}, task.ErrNoTask(id)
 	case node >= v.NumNodes():
-		return exec.Target{}, task.Error(task.ErrInvalid, fmt.Sprintf("node: %d is out of range; %s", node, task.RanksText(v.NumNodes())))
+		return exec.Target{}, problem.New(problem.Invalid, fmt.Sprintf("node: %d is out of range; %s", node, task.RanksText(v.NumNodes())))
 	case v.Phase.Over():
-		return exec.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("task %s is over (%s); sessions need a running task", id, v.Phase))
+		return exec.Target{}, problem.New(problem.Conflict, fmt.Sprintf("task %s is over (%s); sessions need a running task", id, v.Phase))
 	}
 	pod := runningPod(v, node)
 	if pod == nil {
-		return exec.Target{}, task.Error(task.ErrConflict, fmt.Sprintf("node %d of task %s does not run at present; wait until the node runs, as 'k8s-cli jobs status %s' shows", node, id, id))
+		return exec.Target{}, problem.New(problem.Conflict, fmt.Sprintf("node %d of task %s does not run at present; wait until the node runs, as 'k8s-cli jobs status %s' shows", node, id, id))
 	}
 	return exec.Target{Task: id, Node: node, Pod: pod.Name, UID: pod.UID}, nil
 }

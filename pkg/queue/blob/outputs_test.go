@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Outputs have a bucket of their own with a limit, and a store that is full says so.
@@ -29,7 +29,7 @@ func TestOutputStore(t *testing.T) {
 	if ok, err := uploads.Exists(t.Context(), "ann/a/0/x"); ok || err != nil {
 		t.Errorf("the outputs are an upload: %v, %v", ok, err)
 	}
-	if _, err := outputs.Store(t.Context(), "ann/a/1/x", bytes.NewReader(noise(3<<20))); !errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), "--max-outputs-total") {
+	if _, err := outputs.Store(t.Context(), "ann/a/1/x", bytes.NewReader(noise(3<<20))); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "--max-outputs-total") {
 		t.Errorf("a full store: %v", err)
 	}
 	if got, err := io.ReadAll(outputs.Open(t.Context(), "ann/a/0/x")); err != nil || !bytes.Equal(got, content) {

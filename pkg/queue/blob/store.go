@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/streams"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -142,12 +142,12 @@ func (s *Store) evictOldest(ctx context.Context, more uint64) error {
 	return nil
 }
 
-// Get returns a blob and its metadata. The error is of kind task.ErrNotFound if the blob does
+// Get returns a blob and its metadata. The error is of kind problem.NotFound if the blob does
 // not exist.
 func (s *Store) Get(ctx context.Context, name string) (about map[string]string, blob []byte, err error) {
 	info, err := s.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, nil, task.Error(task.ErrNotFound, s.kind.Name+" "+name+" not found")
+		return nil, nil, problem.New(problem.NotFound, s.kind.Name+" "+name+" not found")
 	}
 	if err == nil {
 		blob, err = s.bucket.Bytes(ctx, info)
@@ -159,11 +159,11 @@ func (s *Store) Get(ctx context.Context, name string) (about map[string]string, 
 }
 
 // Open returns a reader of a blob. The reader does not verify the digest of the blob. The
-// error is of kind task.ErrNotFound if the blob does not exist.
+// error is of kind problem.NotFound if the blob does not exist.
 func (s *Store) Open(ctx context.Context, name string) (io.Reader, error) {
 	info, err := s.bucket.Info(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, task.Error(task.ErrNotFound, s.kind.Name+" "+name+" not found")
+		return nil, problem.New(problem.NotFound, s.kind.Name+" "+name+" not found")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w", s.kind.Name, name, err)

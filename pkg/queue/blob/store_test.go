@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func openLogs(t *testing.T, files *Files, limit int64) *Store {
@@ -59,7 +59,7 @@ func TestBlobsAreStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.Get(t.Context(), "a/1"); !errors.Is(err, task.ErrNotFound) {
+	if _, _, err := b.Get(t.Context(), "a/1"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a blob that was dropped: %v", err)
 	}
 	if all, err = b.List(t.Context()); err != nil || len(all) != 2 {

@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/natsconn"
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -61,11 +60,11 @@ func (f *Files) openUploads(ctx context.Context, share float64, limit int64, wan
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", want.Bucket, err)
 	}
-	return &Uploads{bucket, task.Error(task.ErrUnavailable, full)}, nil
+	return &Uploads{bucket, problem.New(problem.Unavailable, full)}, nil
 }
 
 // Store stores the content of r under an unused name and returns the number of bytes. The
-// error is the error of r, or of kind task.ErrUnavailable if the content cannot be stored.
+// error is the error of r, or of kind problem.Unavailable if the content cannot be stored.
 func (u *Uploads) Store(ctx context.Context, name string, r io.Reader) (size int64, err error) {
 	from := &source{Reader: r}
 	info, err := u.bucket.Put(ctx, jetstream.ObjectMeta{Name: name}, from)
@@ -75,7 +74,7 @@ func (u *Uploads) Store(ctx context.Context, name string, r io.Reader) (size int
 	case IsFull(err):
 		return 0, u.full
 	case err != nil:
-		return 0, task.Error(task.ErrUnavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
+		return 0, problem.New(problem.Unavailable, fmt.Sprintf("the upload cannot be stored at present: %v", err))
 	}
 	return int64(info.Size), nil //nolint:gosec // no object has 2^63 bytes
 }
@@ -103,12 +102,12 @@ func (u *Uploads) Exists(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, task.Error(task.ErrUnavailable, fmt.Sprintf("check upload %s: %v", name, err))
+		return false, problem.New(problem.Unavailable, fmt.Sprintf("check upload %s: %v", name, err))
 	}
 	return true, nil
 }
 
-// Open returns a reader of an upload. The error of a read is of kind task.ErrNotFound if the upload
+// Open returns a reader of an upload. The error of a read is of kind problem.NotFound if the upload
 // does not exist.
 func (u *Uploads) Open(ctx context.Context, name string) io.Reader {
 	return &upload{bucket: u.bucket, ctx: ctx, name: name, sum: sha256.New()}
@@ -134,7 +133,7 @@ func (u *upload) Read(p []byte) (int, error) {
 		case err == nil, errors.Is(err, io.EOF):
 			return n, err
 		case errors.Is(err, jetstream.ErrObjectNotFound):
-			return 0, task.Error(problem.UploadNotFound, "upload "+u.name+" is no longer stored")
+			return 0, problem.New(problem.UploadNotFound, "upload "+u.name+" is no longer stored")
 		}
 		if !errors.Is(err, jetstream.ErrDigestMismatch) {
 			select {
@@ -143,7 +142,7 @@ func (u *upload) Read(p []byte) (int, error) {
 			case <-ctx.Done():
 			}
 		}
-		return 0, task.Error(task.ErrUnavailable, fmt.Sprintf("read upload %s: %v", u.name, err))
+		return 0, problem.New(problem.Unavailable, fmt.Sprintf("read upload %s: %v", u.name, err))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func openUploads(t *testing.T, files *Files) *Uploads {
@@ -55,7 +55,7 @@ func TestUploadsAreStored(t *testing.T) {
 	if ok, err := u.Exists(t.Context(), "bob/many"); ok || err != nil {
 		t.Errorf("what was dropped is stored: %v, %v", ok, err)
 	}
-	if _, err := io.ReadAll(u.Open(t.Context(), "bob/many")); !errors.Is(err, task.ErrNotFound) {
+	if _, err := io.ReadAll(u.Open(t.Context(), "bob/many")); !errors.Is(err, problem.NotFound) {
 		t.Errorf("what was dropped reads as %v", err)
 	}
 	if all, err := u.List(t.Context()); err != nil || len(all) != 3 {
@@ -92,7 +92,7 @@ func TestUploadsThatDoNotFit(t *testing.T) {
 	if _, err := files.js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Store(t.Context(), "ann/large", bytes.NewReader(noise(4*chunkSize))); !errors.Is(err, task.ErrUnavailable) {
+	if _, err := u.Store(t.Context(), "ann/large", bytes.NewReader(noise(4*chunkSize))); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("%v", err)
 	}
 	if _, err := u.Store(t.Context(), "ann/small", bytes.NewReader(noise(2*chunkSize))); err != nil {

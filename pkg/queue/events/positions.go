@@ -14,14 +14,15 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
-// Bounds returns the bounds of the stream. The error is of kind task.ErrNotFound if no pod has
+// Bounds returns the bounds of the stream. The error is of kind problem.NotFound if no pod has
 // published an event yet.
 func (s *Stream) Bounds(ctx context.Context) (task.EventBounds, error) {
 	stream, err := s.js.Stream(ctx, subject.EventStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return task.EventBounds{}, task.Error(task.ErrNotFound, "the stream of events does not exist yet")
+		return task.EventBounds{}, problem.New(problem.NotFound, "the stream of events does not exist yet")
 	}
 	if err != nil {
 		return task.EventBounds{}, fmt.Errorf("read the bounds of the stream of events: %w", err)
@@ -63,11 +64,11 @@ func (s *Stream) FollowTasks(ctx context.Context, from uint64, pass func(positio
 }
 
 // NextOfTasks returns the first stored event of a task of user at or after a position. The error
-// is of kind task.ErrNotFound if there is none.
+// is of kind problem.NotFound if there is none.
 func (s *Stream) NextOfTasks(ctx context.Context, user string, from uint64) (stored task.StoredEvent, err error) {
 	m, err := streams.Get(ctx, s.js, subject.EventStream, streams.GetRequest{Seq: max(from, 1), Next: subject.TaskEventsOf(user)})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return stored, task.Error(task.ErrNotFound, "no event is stored after this position")
+		return stored, problem.New(problem.NotFound, "no event is stored after this position")
 	}
 	if err != nil {
 		return stored, fmt.Errorf("read an event: %w", err)

@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The events of tasks are read by their positions in the stream, in order, also events that come
@@ -19,7 +20,7 @@ import (
 func TestEventsByPosition(t *testing.T) {
 	t.Parallel()
 	p := newPod(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), queue.Config{})
-	if _, err := p.events.Bounds(t.Context()); !errors.Is(err, task.ErrNotFound) {
+	if _, err := p.events.Bounds(t.Context()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("without a stream: %v", err)
 	}
 	p.publishes(t)
@@ -68,7 +69,7 @@ func TestEventsByPosition(t *testing.T) {
 		}
 	}
 	for _, user := range []string{"ann", "bob"} {
-		if got, err := p.events.NextOfTasks(t.Context(), user, 6); !errors.Is(err, task.ErrNotFound) {
+		if got, err := p.events.NextOfTasks(t.Context(), user, 6); !errors.Is(err, problem.NotFound) {
 			t.Errorf("after the last event: %+v, %v", got, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -22,13 +23,13 @@ const (
 )
 
 // StoredEvents returns up to limit stored events that match q, oldest first. The error is of
-// kind task.ErrUnavailable.
+// kind problem.Unavailable.
 func (s *Stream) StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*natsconn.RequestTimeout)
 	defer cancel()
 	stored, err := s.storedEvents(ctx, q, limit)
 	if err != nil {
-		return task.StoredEvents{}, task.Error(task.ErrUnavailable, fmt.Sprintf("past events cannot be read (%v); try again", err))
+		return task.StoredEvents{}, problem.New(problem.Unavailable, fmt.Sprintf("past events cannot be read (%v); try again", err))
 	}
 	return stored, nil
 }

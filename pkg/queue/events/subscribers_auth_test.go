@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // knownTokens are the tokens that the server of these tests accepts.
@@ -31,7 +32,7 @@ func (knownTokens) Identify(_ context.Context, token string) (task.Identity, err
 	case "roots":
 		return task.Identity{User: "root", Admin: true}, nil
 	}
-	return task.Identity{}, task.Error(task.ErrUnauthorized, "it is unknown")
+	return task.Identity{}, problem.New(problem.Unauthorized, "it is unknown")
 }
 
 // guarded returns an embedded server that requires tokens, and a pod that publishes events of

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // users is an Authenticator for which the token of a user is the user's name.
@@ -17,7 +18,7 @@ type users []string
 
 func (u users) Identify(_ context.Context, token string) (task.Identity, error) {
 	if !slices.Contains(u, token) {
-		return task.Identity{}, task.Error(task.ErrUnauthorized, "it is unknown")
+		return task.Identity{}, problem.New(problem.Unauthorized, "it is unknown")
 	}
 	return task.Identity{User: token}, nil
 }

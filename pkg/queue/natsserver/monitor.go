@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"k8s-cli/pkg/queue/natsconn"
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -133,7 +132,7 @@ func (n *Server) setBroken(why error) {
 		why = errno // without the name of a file, which users do not know
 	}
 	if why != nil {
-		why = task.Error(problem.LogUnavailable, fmt.Sprintf("the store of the command log is broken (%v): commands are rejected until the disk accepts writes again; ask the administrator to check the disk", why))
+		why = problem.New(problem.LogUnavailable, fmt.Sprintf("the store of the command log is broken (%v): commands are rejected until the disk accepts writes again; ask the administrator to check the disk", why))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

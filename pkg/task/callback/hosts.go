@@ -37,7 +37,7 @@ type Secret struct {
 }
 
 // ErrDisabled says that the server sends no notifications.
-var ErrDisabled = task.Error(problem.FeatureDisabled, Field+": this server sends no notifications; its administrator can set --notify-hosts")
+var ErrDisabled = problem.New(problem.FeatureDisabled, Field+": this server sends no notifications; its administrator can set --notify-hosts")
 
 // FormatSecret returns a secret in the form of Standard Webhooks.
 func FormatSecret(secret []byte) string {
@@ -107,10 +107,10 @@ func (h Hosts) Check(text string) error {
 	}
 	u, err := parseURL(text)
 	if err != nil {
-		return task.Error(task.ErrInvalid, Field+": "+err.Error())
+		return problem.New(problem.Invalid, Field+": "+err.Error())
 	}
 	if _, ok := h.find(u.Hostname(), portOf(u)); !ok {
-		return task.Error(problem.NotAllowed, fmt.Sprintf("%s: the host %s is not allowed on this server; its administrator can add it to --notify-hosts", Field, task.Quote(u.Host)))
+		return problem.New(problem.NotAllowed, fmt.Sprintf("%s: the host %s is not allowed on this server; its administrator can add it to --notify-hosts", Field, task.Quote(u.Host)))
 	}
 	return nil
 }

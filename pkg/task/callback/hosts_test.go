@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -74,7 +73,7 @@ func TestAllowedURLs(t *testing.T) {
 			t.Errorf("the error contains the password: %v", err)
 		}
 	}
-	if err := Hosts(nil).Check("https://hooks.example.com/"); !errors.Is(err, problem.FeatureDisabled) || !errors.Is(err, task.ErrInvalid) || !strings.Contains(err.Error(), "--notify-hosts") {
+	if err := Hosts(nil).Check("https://hooks.example.com/"); !errors.Is(err, problem.FeatureDisabled) || !errors.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "--notify-hosts") {
 		t.Errorf("without hosts: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func Name(text string, limit int) string {
 
 // NotFound returns the error about a group that a user does not have.
 func NotFound(name string) error {
-	return task.Error(problem.GroupNotFound, fmt.Sprintf("Group %s not found", task.Quote(name)))
+	return problem.New(problem.GroupNotFound, fmt.Sprintf("Group %s not found", task.Quote(name)))
 }
 
 // A Group is the body of GET /groups/{group}: the state of all tasks of a group that are in the

@@ -7,6 +7,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestNames(t *testing.T) {
@@ -28,7 +29,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("the name of %q is %q, want %q", text, got, want)
 		}
 	}
-	if err := NotFound("a"); !errors.Is(err, task.ErrNotFound) || err.Error() != `Group "a" not found` {
+	if err := NotFound("a"); !errors.Is(err, problem.NotFound) || err.Error() != `Group "a" not found` {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The fields of an item of a batch that make the task a task of a job group.
@@ -34,7 +35,7 @@ type JobGroupItem struct {
 }
 
 // Parse returns the membership that the item asks for, nil if the item is in no job group. The error
-// is of kind task.ErrInvalid and names the field.
+// is of kind problem.Invalid and names the field.
 func (i JobGroupItem) Parse() (*task.JobGroup, error) {
 	switch {
 	case i == JobGroupItem{}:
@@ -72,7 +73,7 @@ func CheckJobGroupName(field, name string) error {
 }
 
 // JoinJobGroup makes the submissions of one batch one job group, if one of them names a job group.
-// The error is of kind task.ErrInvalid and names the field and the task.
+// The error is of kind problem.Invalid and names the field and the task.
 func JoinJobGroup(all []*task.Submit) error {
 	jobs, hosts, primaries, names := 0, 0, 0, map[string]int{} // by name in lower case, as in host names
 	for i, s := range all {
@@ -139,5 +140,5 @@ func IdentifyJobGroup(all []task.Command) {
 }
 
 func invalid(format string, args ...any) error {
-	return task.Error(task.ErrInvalid, fmt.Sprintf(format, args...))
+	return problem.New(problem.Invalid, fmt.Sprintf(format, args...))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestJobGroupItems(t *testing.T) {
@@ -30,7 +31,7 @@ func TestJobGroupItems(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.item, diff)
 		}
-		if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.err)) {
+		if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, problem.Invalid) || !strings.HasPrefix(err.Error(), tt.err)) {
 			t.Errorf("%+v: %v, want %s", tt.item, err, tt.err)
 		}
 	}
@@ -75,7 +76,7 @@ func TestJoinJobGroup(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := JoinJobGroup(tt.all)
-			if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.err)) {
+			if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, problem.Invalid) || !strings.HasPrefix(err.Error(), tt.err)) {
 				t.Errorf("%v, want %s", err, tt.err)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // The names of the query parameters, and of the fields of an item of a batch, that contain the
@@ -33,13 +34,13 @@ func (m Membership) Or(base Membership) Membership {
 	return m
 }
 
-// Check returns an error of kind task.ErrInvalid, which names the field, for an invalid
+// Check returns an error of kind problem.Invalid, which names the field, for an invalid
 // Membership.
 func (m Membership) Check() error {
 	switch {
 	case m.Group != "":
 		if err := CheckName(m.Group); err != nil {
-			return task.Error(task.ErrInvalid, Param+": "+err.Error())
+			return problem.New(problem.Invalid, Param+": "+err.Error())
 		}
 	case m.MaxParallel != 0:
 		return limitWithoutGroup(MaxParallelParam)
@@ -50,7 +51,7 @@ func (m Membership) Check() error {
 }
 
 func limitWithoutGroup(field string) error {
-	return task.Error(task.ErrInvalid, field+": the task belongs to no group; name a group in group, or omit "+field)
+	return problem.New(problem.Invalid, field+": the task belongs to no group; name a group in group, or omit "+field)
 }
 
 // ParseMaxParallel returns the value of MaxParallelParam. An empty text means 0.
@@ -60,7 +61,7 @@ func ParseMaxParallel(text string) (int, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
-		return 0, task.Error(task.ErrInvalid, fmt.Sprintf("%s: %s is not a number of tasks, from 1", MaxParallelParam, task.Quote(text)))
+		return 0, problem.New(problem.Invalid, fmt.Sprintf("%s: %s is not a number of tasks, from 1", MaxParallelParam, task.Quote(text)))
 	}
 	return int(n), nil
 }

@@ -20,11 +20,11 @@ type Limits struct {
 // alternative. The error is of kind problem.NotAllowed.
 func (l Limits) Check(t task.Spec) error {
 	if l.Nodes > 0 && t.Nodes() > l.Nodes {
-		return task.Error(problem.NotAllowed, fmt.Sprintf("num_nodes: %d is more than the %d nodes that this server allows", t.Nodes(), l.Nodes))
+		return problem.New(problem.NotAllowed, fmt.Sprintf("num_nodes: %d is more than the %d nodes that this server allows", t.Nodes(), l.Nodes))
 	}
 	for _, r := range t.Resources.Alternatives() {
 		if err := l.check(r); err != nil {
-			return task.Error(problem.NotAllowed, "resources."+err.Error()+" per node that this server allows")
+			return problem.New(problem.NotAllowed, "resources."+err.Error()+" per node that this server allows")
 		}
 	}
 	return nil

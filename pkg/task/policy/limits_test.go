@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestLimits(t *testing.T) {
@@ -28,7 +29,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := limits.Check(tt.task)
-			if tt.says == "" && err != nil || tt.says != "" && (!errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.says)) {
+			if tt.says == "" && err != nil || tt.says != "" && (!errors.Is(err, problem.Invalid) || !strings.HasPrefix(err.Error(), tt.says)) {
 				t.Errorf("%v, want %q", err, tt.says)
 			}
 			if err := (Limits{}).Check(tt.task); err != nil {

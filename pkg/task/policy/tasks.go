@@ -110,7 +110,7 @@ type check struct {
 // demand records an error if the value of a field is not allowed.
 func (c *check) demand(allowed bool, path, value, flag string) {
 	if c.err == nil && !allowed {
-		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, task.Quote(value), flag))
+		c.err = problem.New(problem.NotAllowed, fmt.Sprintf("%s: %s is not allowed on this server; its administrator can add it to %s", path, task.Quote(value), flag))
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *check) pod(path string, config json.RawMessage) {
 		}
 	}
 	if err := json.Unmarshal(config, &pod); err != nil {
-		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%s: %v", strings.TrimSuffix(path, "."), err))
+		c.err = problem.New(problem.NotAllowed, fmt.Sprintf("%s: %v", strings.TrimSuffix(path, "."), err))
 		return
 	}
 	c.labels(path+"metadata.labels", pod.Metadata.Labels)
@@ -169,7 +169,7 @@ func (c *check) pod(path string, config json.RawMessage) {
 		}
 	}
 	if grace := time.Duration(spec.TerminationGracePeriodSeconds) * time.Second; c.GracePeriod > 0 && grace > c.GracePeriod && c.err == nil {
-		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%sterminationGracePeriodSeconds: %d is more than the %g seconds that this server allows (--max-grace-period)", path, spec.TerminationGracePeriodSeconds, c.GracePeriod.Seconds()))
+		c.err = problem.New(problem.NotAllowed, fmt.Sprintf("%sterminationGracePeriodSeconds: %d is more than the %g seconds that this server allows (--max-grace-period)", path, spec.TerminationGracePeriodSeconds, c.GracePeriod.Seconds()))
 	}
 }
 
@@ -178,7 +178,7 @@ func (c *check) toleration(path, key string) {
 	switch {
 	case slices.Contains(c.Tolerations, AnyTaint):
 	case key == "" && c.err == nil:
-		c.err = task.Error(problem.NotAllowed, fmt.Sprintf("%s: a toleration without a key is not allowed on this server; name a taint, or have the administrator add %q to %s", path, AnyTaint, flag))
+		c.err = problem.New(problem.NotAllowed, fmt.Sprintf("%s: a toleration without a key is not allowed on this server; name a taint, or have the administrator add %q to %s", path, AnyTaint, flag))
 	case key != "":
 		c.demand(!isGuarded(key) || c.Tolerations.allow(key), path+".key", key, flag)
 	}

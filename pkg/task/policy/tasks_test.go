@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // annotated returns a task with an annotation.
@@ -81,7 +82,7 @@ func TestPolicyOfKeys(t *testing.T) {
 			if (err == nil) != check.ok {
 				t.Errorf("%s %s: %v, want allowed: %t", check.name, tt.key, err, check.ok)
 			}
-			if err != nil && (!errors.Is(err, task.ErrInvalid) || !strings.Contains(err.Error(), `"`+tt.key+`"`) || !strings.Contains(err.Error(), check.flag)) {
+			if err != nil && (!errors.Is(err, problem.Invalid) || !strings.Contains(err.Error(), `"`+tt.key+`"`) || !strings.Contains(err.Error(), check.flag)) {
 				t.Errorf("%s %s: %v names neither the key nor %s", check.name, tt.key, err, check.flag)
 			}
 		}
@@ -128,7 +129,7 @@ func TestPolicyNamesTheField(t *testing.T) {
 		{withPod(`{"spec":{"terminationGracePeriodSeconds":60}}`), "", Tasks{GracePeriod: time.Minute}},
 	} {
 		err := Tasks{}.Check(tt.task)
-		if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, task.ErrInvalid)) {
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, problem.Invalid)) {
 			t.Errorf("got %v\nwant %s", err, tt.want)
 		}
 		if err := tt.policy.Check(tt.task); err != nil {
@@ -137,7 +138,7 @@ func TestPolicyNamesTheField(t *testing.T) {
 	}
 	other := Tasks{PriorityClasses: []string{"low"}, RuntimeClasses: []string{"gvisor"}, Schedulers: []string{"kube"}, PullSecrets: []string{"other"}}
 	for _, spec := range []string{`"priorityClassName":"high"`, `"runtimeClassName":"nvidia"`, `"schedulerName":"volcano"`, `"imagePullSecrets":[{"name":"other"},{"name":"registry"}]`} {
-		if err := other.Check(withPod(`{"spec":{` + spec + `}}`)); !errors.Is(err, task.ErrInvalid) {
+		if err := other.Check(withPod(`{"spec":{` + spec + `}}`)); !errors.Is(err, problem.Invalid) {
 			t.Errorf("%s passes a list of others: %v", spec, err)
 		}
 	}
@@ -195,7 +196,7 @@ func FuzzPolicy(f *testing.F) {
 
 func TestUnreadablePodConfigIsRejected(t *testing.T) {
 	err := Tasks{}.Check(withPod(`{"spec":{"schedulerName":7}}`))
-	if !errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), "config.kubernetes.pod_config: ") {
+	if !errors.Is(err, problem.Invalid) || !strings.HasPrefix(err.Error(), "config.kubernetes.pod_config: ") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // A Reason is one CamelCase word that says why a request failed. A Reason is also the kind
-// of an error: errors.Is finds the Reason and the general Reason that it belongs to.
+// of an error: errors.Is finds the Reason and the general Reason that it belongs to. An error
+// without a Reason is a fault of the server.
 type Reason string
 
 // The general reasons. Each HTTP status of an error has one.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A List is a request for one page: the parameters, with the caller and the time filled in.
@@ -38,7 +39,7 @@ type Key struct {
 	Text    string // a name
 }
 
-// List returns the request of a caller at the time now. The error is of kind task.ErrInvalid if
+// List returns the request of a caller at the time now. The error is of kind problem.Invalid if
 // the cursor belongs to a list with other parameters.
 func (t Tasks) List(caller string, now time.Time) (List, error) {
 	l := List{Tasks: t, Caller: caller}
@@ -151,10 +152,10 @@ func (l List) fingerprint() []byte {
 func (l *List) readCursor() error {
 	p, from, sum, ok := decodeCursor(l.Cursor)
 	if !ok {
-		return task.Error(task.ErrInvalid, fmt.Sprintf("cursor: %s is not a cursor of this server; begin again without a cursor", task.Quote(l.Cursor)))
+		return problem.New(problem.Invalid, fmt.Sprintf("cursor: %s is not a cursor of this server; begin again without a cursor", task.Quote(l.Cursor)))
 	}
 	if sum != string(l.fingerprint()) {
-		return task.Error(task.ErrInvalid, "cursor: the cursor belongs to a list with other filters or another order; repeat the parameters of the first page, or begin again without a cursor")
+		return problem.New(problem.Invalid, "cursor: the cursor belongs to a list with other filters or another order; repeat the parameters of the first page, or begin again without a cursor")
 	}
 	l.After = &p
 	if from != 0 {

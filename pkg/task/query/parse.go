@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 const (
@@ -45,7 +46,7 @@ var readers = map[string]func(q *Tasks, values []string) error{
 	paramReason:       readReasons,
 }
 
-// Parse reads the parameters of a request. The error is of kind task.ErrInvalid and names the
+// Parse reads the parameters of a request. The error is of kind problem.Invalid and names the
 // parameter. A parameter without a value counts as missing.
 func Parse(values url.Values) (q Tasks, err error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -83,7 +84,7 @@ func parameter(name string) string {
 }
 
 func invalid(name string, err error) error {
-	return task.Error(task.ErrInvalid, name+": "+err.Error())
+	return problem.New(problem.Invalid, name+": "+err.Error())
 }
 
 func check(given []string) error {

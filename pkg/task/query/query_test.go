@@ -94,7 +94,7 @@ func TestParseNamesTheParameterInItsError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = Parse(values); err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, task.ErrInvalid) {
+		if _, err = Parse(values); err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, problem.Invalid) {
 			t.Errorf("%.50s: error %v, want %s", query, err, want)
 		}
 		field, _, _ := strings.Cut(want, ":")
@@ -187,7 +187,7 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 		q := q
 		q.Cursor = cursor
 		change(&q)
-		if _, err := q.List("ann", now); !errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), "cursor: the cursor belongs to a list with other filters or another order") {
+		if _, err := q.List("ann", now); !errors.Is(err, problem.Invalid) || !strings.HasPrefix(err.Error(), "cursor: the cursor belongs to a list with other filters or another order") {
 			t.Errorf("another %s: error %v", name, err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 	}
 	for _, bad := range []string{"7", "!", "AQ", cursor[:10], cursor[:len(cursor)-1], "Ag" + cursor[2:], strings.Repeat("A", 40)} {
 		q.Cursor = bad
-		if _, err := q.List("ann", now); !errors.Is(err, task.ErrInvalid) || !strings.HasPrefix(err.Error(), "cursor: "+task.Quote(bad)+" is not a cursor of this server") {
+		if _, err := q.List("ann", now); !errors.Is(err, problem.Invalid) || !strings.HasPrefix(err.Error(), "cursor: "+task.Quote(bad)+" is not a cursor of this server") {
 			t.Errorf("cursor %q: error %v", bad, err)
 		}
 	}

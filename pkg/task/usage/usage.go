@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // MaxDays is the number of days for which the server keeps the usage: 13 months.
@@ -112,7 +113,7 @@ func ParseBy(text string) ([]string, error) {
 	by := strings.Split(text, ",")
 	for _, field := range by {
 		if field != ByDay && field != ByUser && field != ByGroup {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("by: %s is not one of day, user and group", task.Quote(field)))
+			return nil, problem.New(problem.Invalid, fmt.Sprintf("by: %s is not one of day, user and group", task.Quote(field)))
 		}
 	}
 	return by, nil
@@ -138,7 +139,7 @@ func ParseSince(text string, now time.Time) (Day, error) {
 	}
 	date, err := time.Parse(time.DateOnly, text)
 	if err != nil || date.Year() < 1970 {
-		return 0, task.Error(task.ErrInvalid, fmt.Sprintf("since: %s is neither an age such as 30d or 2w nor a date such as 2026-11-01", task.Quote(text)))
+		return 0, problem.New(problem.Invalid, fmt.Sprintf("since: %s is neither an age such as 30d or 2w nor a date such as 2026-11-01", task.Quote(text)))
 	}
 	return DayOf(date), nil
 }

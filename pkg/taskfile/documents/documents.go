@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 )
 
 // A File is a task file.
@@ -27,7 +28,7 @@ func (f File) Several() bool { return len(f.Tasks) > 1 || f.Name != "" || f.Para
 const maxDocuments = 100
 
 // Split splits a task file. A file with one document is returned as a whole, valid or not. The
-// error is of kind task.ErrInvalid.
+// error is of kind problem.Invalid.
 func Split(data []byte) (File, error) {
 	data = Text(data)
 	texts, err := split(data)
@@ -84,7 +85,7 @@ func split(data []byte) ([][]byte, error) {
 			begin, first = at, line
 		}
 		if len(all) > maxDocuments {
-			return nil, task.Error(task.ErrInvalid, fmt.Sprintf("more than %d documents in one file; split the file", maxDocuments))
+			return nil, problem.New(problem.Invalid, fmt.Sprintf("more than %d documents in one file; split the file", maxDocuments))
 		}
 	}
 	add(len(data))
@@ -173,7 +174,7 @@ func (f *File) readHeader(fields map[string]yaml.Node) error {
 }
 
 func wrong(n yaml.Node, message string) error {
-	return task.Error(task.ErrInvalid, InLine(n.Line, true, message))
+	return problem.New(problem.Invalid, InLine(n.Line, true, message))
 }
 
 // InLine returns an error message with the line in front: "line N, FIELD: text", or "line N: text" if the

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 )
 
 func TestSplit(t *testing.T) {
@@ -81,7 +81,7 @@ func TestInvalidHeaders(t *testing.T) {
 		header + "primary_tasks: [a]\ntermination_delay: {b: fast}\n" + two:        `line 4, termination_delay: "fast" is not a duration with a unit, for example 90s, 30m, 2h, 1h30m, 1d or 2w`,
 		strings.Repeat("---\nrun: x\n", maxDocuments+2):                            "more than 100 documents in one file; split the file",
 	} {
-		if _, err := Split([]byte(file)); !errors.Is(err, task.ErrInvalid) || err.Error() != want {
+		if _, err := Split([]byte(file)); !errors.Is(err, problem.Invalid) || err.Error() != want {
 			t.Errorf("%.40q: got %v, want %s", file, err, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Options select the login method. The zero Options select the method of the server.
@@ -57,7 +58,7 @@ func (a *Account) LogIn(ctx context.Context, how Options) error {
 	var server task.Login
 	var err error
 	if how.credentialFlags() == 0 || how.Device {
-		if server, err = a.Dial("").Login(ctx); err != nil && !errors.Is(err, task.ErrNotFound) {
+		if server, err = a.Dial("").Login(ctx); err != nil && !errors.Is(err, problem.NotFound) {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Last stands for the object of the user that was created last.
@@ -42,9 +43,9 @@ func (e *MissingError) Unwrap() error { return e.Err }
 // complete id needs no list. If text is not an id, Do chooses from the objects of list.
 func Do[T any](ctx context.Context, kind task.Kind, text string, list Lister, do func(id string) (T, error)) (T, error) {
 	var answer T
-	err := task.Error(task.ErrNotFound, "No "+string(kind)+" found for "+Last)
+	err := problem.New(problem.NotFound, "No "+string(kind)+" found for "+Last)
 	if text != Last {
-		if answer, err = do(text); !errors.Is(err, task.ErrNotFound) {
+		if answer, err = do(text); !errors.Is(err, problem.NotFound) {
 			return answer, err
 		}
 	}
@@ -59,7 +60,7 @@ func Do[T any](ctx context.Context, kind task.Kind, text string, list Lister, do
 	case id == "":
 		return answer, &MissingError{err}
 	}
-	if answer, err = do(id); errors.Is(err, task.ErrNotFound) {
+	if answer, err = do(id); errors.Is(err, problem.NotFound) {
 		err = &MissingError{err}
 	}
 	return answer, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 func sample() []Object {
@@ -56,7 +57,7 @@ func TestChangingCommandsNeedFourCharactersOfAnID(t *testing.T) {
 		list := careful(task.KindTask, func(context.Context, string) ([]Object, error) { return objects, nil })
 		got, err := Do(t.Context(), task.KindTask, text, list, func(id string) (string, error) {
 			if len(id) < 8 {
-				return "", task.Error(task.ErrNotFound, "no such task")
+				return "", problem.New(problem.NotFound, "no such task")
 			}
 			return id, nil
 		})
@@ -87,7 +88,7 @@ func TestDoListsOnlyForTextsThatAreNotIDs(t *testing.T) {
 	}
 	do := func(id string) (string, error) {
 		if len(id) < 8 {
-			return "", task.Error(task.ErrNotFound, "Task "+id+" not found")
+			return "", problem.New(problem.NotFound, "Task "+id+" not found")
 		}
 		return "did " + id, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/problem"
 )
 
 // Timeout is the limit of one wait. The limit ends a test that hangs, and is far longer than
@@ -56,7 +57,7 @@ func Patiently(t *testing.T, do func() error) {
 	Eventually(t, "an answer of NATS", func() bool {
 		err := do()
 		late := func(limit error) bool { return errors.Is(err, limit) }
-		if err != nil && !slices.ContainsFunc([]error{context.DeadlineExceeded, nats.ErrTimeout, task.ErrUnavailable, jetstream.ErrMsgNotFound}, late) {
+		if err != nil && !slices.ContainsFunc([]error{context.DeadlineExceeded, nats.ErrTimeout, problem.Unavailable, jetstream.ErrMsgNotFound}, late) {
 			t.Fatal(err)
 		}
 		return err == nil
