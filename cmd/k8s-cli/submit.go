@@ -63,7 +63,8 @@ messages go to stderr. The command prints the logs of several tasks one after
 the other, and those of a job group at the same time, with the name of the task
 before each line.
 
-Exit codes (with several tasks, the highest code):
+Exit codes (with several tasks, the highest code; with --fail-fast, 100 if a
+task failed and the others were stopped):
   0 succeeded, 100 failed, 101 not finished, 102 not found, 103 stopped.
 With --detach, or with -q or an -o for programs, which imply it, 0 means
 submitted.
@@ -231,7 +232,12 @@ func (s *submitter) submitJobs(ctx context.Context, jobs []job) error {
 	if jobs[0].member.Name != "" {
 		logs = followTogether // the tasks of a job group run at the same time
 	}
-	return cmp.Or(logs(ctx, s.env, s.client, ids, logging{}), wrong)
+	err = logs(ctx, s.env, s.client, ids, logging{})
+	if exit.Is(err, exit.TaskStopped) && s.options.failFast {
+		g, unknown := groupOf(ctx, s.client, jobs[0].group.Group)
+		err = cmp.Or(unknown, codeError(phaseCode(g.Phase)))
+	}
+	return cmp.Or(err, wrong)
 }
 
 // submitAll submits the jobs and prints the result of each job, in the order of the jobs.

@@ -2,7 +2,10 @@
 // package because the internal packages, which cannot import package main, select exit codes too.
 package exit
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // The exit codes. Codes from 100 say how a task ended, or that a task or volume does not
 // exist; for several tasks, the highest code is used.
@@ -27,6 +30,12 @@ func (e *Error) Error() string { return fmt.Sprint(e.Err) }
 
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether err selects the exit code.
+func Is(err error, code int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}
 
 // Silent returns an error with the exit code and without a message.
 func Silent(code int) error { return &Error{Code: code} }
