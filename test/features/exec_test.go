@@ -94,8 +94,8 @@ func copiesFiles(t *testing.T, u *user, id string) {
 	sent := make([]byte, 20<<20)
 	_, _ = rand.Read(sent)
 	testkit.Write(t, filepath.Join(u.home, "sent"), string(sent))
-	u.cli(t, "jobs", "cp", "sent", id+":/tmp/there").ok(t)
-	u.cli(t, "jobs", "cp", id+":/tmp/there", "back").ok(t)
+	u.cli(t, "jobs", "cp", "sent", id+":there").ok(t) // where the scripts of the task run
+	u.cli(t, "jobs", "cp", id+":~/sky_workdir/there", "back").ok(t)
 	if got, err := os.ReadFile(filepath.Join(u.home, "back")); err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("%d of %d bytes came back changed: %v", len(got), len(sent), err)
 	}
@@ -137,7 +137,11 @@ func forwardsPorts(t *testing.T, u *user, id string) {
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	c.end(t).ok(t)
+	r := c.end(t)
+	r.ok(t)
+	if want := "nothing listens on port 1 in node 0"; !strings.Contains(r.errOut, want) {
+		t.Errorf("k8s-cli said %q, want %q", r.errOut, want)
+	}
 	if text := u.cli(t, "jobs", "status", id).ok(t); !strings.Contains(text, "ports: 8899, 9000-9010\n") {
 		t.Errorf("jobs status does not show the ports of the task:\n%s", text)
 	}
