@@ -47,7 +47,9 @@ func followTogether(ctx context.Context, e *env, c *client.Client, ids []string,
 	for i, t := range tasks {
 		logs.Go(func() {
 			w := o.writer(&screen, out, screen.Style.Rank(i, show.Plain(labelOf(t))+" | "))
-			err := c.Logs(ctx, t.ID, o.LogOptions, w)
+			options := o.LogOptions
+			options.Interrupted = func(cause error) { interrupted(&screen, t.ID, cause) }
+			err := c.Logs(ctx, t.ID, options, w)
 			codes[i], errs[i] = logEnded(ctx, &screen, c, t.ID, errors.Join(err, w.Close()))
 		})
 	}

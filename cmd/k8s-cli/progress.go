@@ -108,10 +108,19 @@ func copyLog(ctx context.Context, screen *console.Console, c *client.Client, id 
 	watching, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { run(watching, c, id) })
+	o.Interrupted = func(cause error) {
+		p.end()
+		interrupted(screen, id, cause)
+	}
 	err := c.Logs(ctx, id, o, p)
 	stop()
 	beside.Wait()
 	return err
+}
+
+// interrupted says that the log of a task pauses.
+func interrupted(screen *console.Console, id string, cause error) {
+	screen.Warn("The log of task %s is interrupted, and continues when the server answers: %v", id, cause)
 }
 
 // standing describes in one line what a task waits for.

@@ -28,6 +28,10 @@ type LogOptions struct {
 	Node       *int          // only the node of this rank; nil means all
 	Attempt    int           // only the attempts of this number, from 1; 0 means all
 	Timestamps bool          // each line begins with its time
+
+	// Interrupted, if not nil, is called with the cause when a log that broke off could not
+	// continue for a second, once for each interruption. Logs tries again afterwards.
+	Interrupted func(cause error)
 }
 
 func (o LogOptions) query() url.Values {
@@ -71,6 +75,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 	}
 	l := newLogReader(id, o, w)
 	var down time.Time // since when the connection is down
+	told := false      // about this interruption
 	for attempt := 0; ; attempt++ {
 		began, lines := time.Now(), l.lines
 		r := request{method: http.MethodGet, path: path, query: l.query(), resume: l.token(), stream: true}
@@ -86,7 +91,7 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 			return err
 		}
 		if l.began && (l.lines > lines || l.answered && time.Since(began) > steady) {
-			attempt, down = 0, time.Time{}
+			attempt, down, told = 0, time.Time{}, false
 		}
 		if down.IsZero() {
 			down = time.Now()
@@ -96,6 +101,9 @@ func (c *Client) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 			return broken(id, err)
 		case !l.began && away+wait > c.timeout:
 			return err
+		case l.began && away > time.Second && !told && o.Interrupted != nil:
+			told = true
+			o.Interrupted(err)
 		}
 		select {
 		case <-time.After(c.jittered(wait)):

@@ -126,6 +126,32 @@ func TestLogResumesAfterABreak(t *testing.T) {
 	}
 }
 
+// TestAnInterruptedLogIsReportedOnce checks that a reader hears of each interruption that lasts.
+func TestAnInterruptedLogIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := inMemory(func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			if asked%20 != 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			w.Header().Set("X-Log-Resumable", "true")
+			_, _ = fmt.Fprintf(w, "2026-01-02T03:04:%02dZ line\n", asked)
+			_ = http.NewResponseController(w).Flush()
+			if asked < 40 {
+				panic(http.ErrAbortHandler)
+			}
+		})
+		c.timeout = time.Hour
+		var causes []error
+		o := LogOptions{Interrupted: func(cause error) { causes = append(causes, cause) }}
+		if err := c.Logs(t.Context(), "abc", o, io.Discard); err != nil || len(causes) != 2 {
+			t.Errorf("causes of two interruptions: %v, %v", causes, err)
+		}
+	})
+}
+
 func TestLogThatCannotResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		breaks := func(code int) func(http.ResponseWriter, *http.Request) {
