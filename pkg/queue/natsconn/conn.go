@@ -11,10 +11,12 @@ import (
 
 // The use of NATS by the server.
 const (
-	ClientName     = "k8s-cli-server" // of each connection, shown by the monitoring of NATS
-	MaxPayload     = 1 << 20          // bytes of a message that every NATS server must accept; the default of NATS
-	RequestTimeout = 2 * time.Second  // for one request to NATS
+	ClientName = "k8s-cli-server" // of each connection, shown by the monitoring of NATS
+	MaxPayload = 1 << 20          // bytes of a message that every NATS server must accept; the default of NATS
 )
+
+// RequestTimeout is the limit of one request to NATS. Only tests change it, before they connect.
+var RequestTimeout = 2 * time.Second
 
 // A Conn is a connection to NATS.
 type Conn = nats.Conn

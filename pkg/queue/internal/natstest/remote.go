@@ -24,6 +24,9 @@ import (
 // what a slow machine needs.
 const Timeout = 5 * time.Minute
 
+// A slow machine exceeds the limit of the product, which only the tests of outages need.
+func init() { natsconn.RequestTimeout = 15 * time.Second }
+
 // Context returns a context for requests to a server that answers all of them. With the
 // deadline of the context, nats.go waits longer for an answer than by default.
 func Context(t *testing.T) context.Context {
