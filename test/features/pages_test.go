@@ -14,7 +14,7 @@ import (
 
 const checkout = "../.."
 
-// TestPages runs the commands of README.md and of docs as written, page by page, and checks
+// TestPages runs the commands of README.md, clients/ci and docs as written, page by page, and checks
 // that each command prints what the page shows. The commands of a page share one shell.
 // exceptions lists the commands that do not run here, each with its reason.
 func TestPages(t *testing.T) {
@@ -63,7 +63,7 @@ func pages(t *testing.T) []string {
 	if err != nil || len(docs) < 12 {
 		t.Fatalf("%d pages, %v", len(docs), err)
 	}
-	all := []string{"README.md"}
+	all := []string{"README.md", "clients/ci/README.md"}
 	for _, path := range docs {
 		all = append(all, "docs/"+filepath.Base(path))
 	}
