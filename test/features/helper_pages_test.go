@@ -104,7 +104,7 @@ var exceptions = map[string]exception{
 	"make soak":    {elsewhere: reasonTest},
 	"make latency": {elsewhere: reasonTest},
 
-	// docs/tracing.md
+	// docs/metrics.md
 	"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 bin/k8s-cli-server": {until: "msg=ready"},
 }
 
@@ -115,9 +115,9 @@ var scenes = map[string]func(t *testing.T) scene{
 	"docs/auth.md":       authScene,
 	"docs/events.md":     eventsScene,
 	"docs/exec.md":       execScene,
+	"docs/metrics.md":    tracingScene,
 	"docs/operations.md": backupScene,
 	"docs/taskfile.md":   filesScene,
-	"docs/tracing.md":    tracingScene,
 }
 
 // newScene returns a scene with a user of s, whose home has the examples and the programs.
