@@ -99,11 +99,6 @@ var exceptions = map[string]exception{
 	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 1":                                                                                 {elsewhere: reasonChart},
 	"kubectl -n k8s-cli scale deployment k8s-cli --replicas 3":                                                                                 {elsewhere: reasonChart},
 
-	// docs/performance.md
-	"make bench":   {elsewhere: reasonTest},
-	"make soak":    {elsewhere: reasonTest},
-	"make latency": {elsewhere: reasonTest},
-
 	// docs/metrics.md
 	"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 bin/k8s-cli-server": {until: "msg=ready"},
 }
