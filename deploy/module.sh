@@ -13,7 +13,7 @@ mkdir -p "$out"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$out"
 cd "$out"
 
-# The path of the module stands in go.mod, in imports, and in paths of variables for the linker.
+# go.mod, imports, and paths of variables for the linker contain the path of the module.
 old_pattern=${old//./\\.}
 find . \( -name '*.go' -o -name '*.sh' -o -name go.mod -o -name Makefile -o -name '*.yml' \) -print0 |
   xargs -0 sed -i -E "s#(^|[^A-Za-z0-9_./~-])$old_pattern/(cmd|deploy|pkg|test)\b#\1$new/\2#g"

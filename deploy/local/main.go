@@ -185,8 +185,8 @@ func newCommand(l layout.Layout) (command, error) {
 	return command{layout: l, source: source, tell: build.NewTeller(os.Stdout)}, err
 }
 
-// resolve makes path absolute and free of links, as far as it exists: the same
-// directory must always have the same name.
+// resolve makes path absolute, and resolves the links in the part that exists: the
+// same directory must always have the same name.
 func resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -183,7 +183,7 @@ func TestVersions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(git func(...string), dir string)
-		want string // "commit" stands for the hash of the commit
+		want string // "commit" is replaced by the hash of the commit
 	}{
 		{"no tag", func(func(...string), string) {}, "0.0.0-commit"},
 		{"a tag", func(git func(...string), _ string) { git("tag", "v1.2.3") }, "1.2.3"},

@@ -83,8 +83,8 @@ func (s *server) send(ctx context.Context, r request) answer {
 	return answer{response.StatusCode, response.Header, body, append(head, body...), 1, false, err}
 }
 
-// exchange sends these bytes, in which {host} stands for the server's address, and reads up
-// to three answers.
+// exchange sends these bytes, with the server's address in place of {host}, and reads up to
+// three answers.
 func (s *server) exchange(ctx context.Context, text string) (a answer) {
 	conn, err := dial(ctx, s.address)
 	if err != nil {

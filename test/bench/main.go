@@ -1,7 +1,6 @@
-// Command bench measures what the server costs in comparison with the parts of which it is
-// made. The command measures each figure for the server and for the bare part in turn, on
-// the same machine. The command needs a cluster of deploy/local, preferably without nodes,
-// and wrk.
+// Command bench compares the server with its bare components. The command measures each figure
+// for the server and for the bare component in turn, on the same machine. The command needs a
+// cluster of deploy/local, preferably without nodes, and wrk.
 package main
 
 import (

@@ -73,8 +73,8 @@ func mean(samples []sampled, value func(sampled) float64) (sum float64) {
 
 // warmUp is the time after which no measurement of a soak should grow. By then tasks expire
 // and Jobs are deleted as fast as new ones come. The log is compacted after the second
-// snapshot, which comes after ten minutes. NATS deletes events in files of 8 MB, the first
-// of which is full after about as long.
+// snapshot, which comes after ten minutes. NATS deletes events in files of 8 MB, and
+// the first file is full after about as long.
 const warmUp = 15 * time.Minute
 
 // report prints the results of a soak.

@@ -14,8 +14,8 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-// last is the last passing of a point that the tests use, for steps of which the first one is
-// not enough: the Jobs of tasks with several nodes, and facts about tasks after facts about
+// last is the last passing of a point that the tests use, for steps whose first passing is not
+// enough: the Jobs of tasks with several nodes, and facts about tasks after facts about
 // volumes.
 var last = map[crash.Step]int{
 	crash.CreateJob:      6, // the Job of one, three Jobs of three, and two attempts for rejected

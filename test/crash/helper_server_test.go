@@ -94,7 +94,7 @@ func (s *server) ask(ctx context.Context, method, path, key string, body any, mo
 		return testkit.Answer{}, err
 	}
 	header := slices.Clone(more)
-	if !slices.Contains(more, "Cookie") { // in place of which the server would take the user
+	if !slices.Contains(more, "Cookie") { // with both, the server would use the header
 		header = append(header, "X-User", user)
 	}
 	if key != "" {

@@ -380,7 +380,7 @@ func (s *scenario) asleep(one *server) {
 }
 
 // awaitLeading waits until a server leads: a server that is continued before another one leads
-// goes on as the leader.
+// remains the leader.
 func (s *scenario) awaitLeading(one *server) {
 	s.t.Helper()
 	testkit.Wait(s.t, patience, "the other server to lead", one.Line(leadingLine).Found())

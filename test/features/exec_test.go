@@ -21,7 +21,7 @@ import (
 const serves = "echo from the task >/tmp/page; cd /tmp; exec python3 -m http.server 8899"
 
 // A user without a kubeconfig runs commands in a task, copies files and connects to ports, through
-// a server that does not lead. Nobody else does. If the server dies, its sessions end with 255.
+// a server that does not lead. Other users cannot. If the server dies, its sessions end with 255.
 func TestSessionsInTasks(t *testing.T) {
 	t.Parallel()
 	leader := start(t, "--nats-url", external(t), "--allow-exec")

@@ -75,7 +75,7 @@ func (c *cluster) pods(t *testing.T, id string) []corev1.Pod {
 	return list.Items
 }
 
-// claim returns a claim, or nil if there is none of that name.
+// claim returns the claim of that name, or nil.
 func (c *cluster) claim(t *testing.T, name string) *corev1.PersistentVolumeClaim {
 	t.Helper()
 	claim, err := c.CoreV1().PersistentVolumeClaims(c.namespace).Get(t.Context(), name, metav1.GetOptions{})

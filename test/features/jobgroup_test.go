@@ -11,7 +11,7 @@ import (
 )
 
 // rlhf is a job group of three shapes: two primary tasks, and a buffer that serves them until they
-// have completed. The trainer goes on until somebody creates /tmp/go in its first node.
+// have completed. The trainer runs until the test creates /tmp/go in its first node.
 const rlhf = `name: rlhf
 execution: parallel
 primary_tasks: [trainer, actor]

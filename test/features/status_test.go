@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The phases of a task with two nodes, one of which waits at a gate.
+// The phases of a task with two nodes, while one node waits at a gate.
 func TestTaskIsCompletedOnlyWhenAllNodesAre(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)

@@ -37,7 +37,7 @@ func operations(t *testing.T) (all []operation) {
 				continue
 			}
 			o := item[method]
-			one := strings.ReplaceAll(template, "{file}", "start.js") // a file of the documentation belongs to nobody
+			one := strings.ReplaceAll(template, "{file}", "start.js") // a file of the documentation has no owner
 			found := operation{method: strings.ToUpper(method), template: one, body: at(o, "requestBody") != nil}
 			found.id, _ = at(o, "operationId").(string)
 			found.streams = at(o, "responses", "200", "content", "text/event-stream") != nil

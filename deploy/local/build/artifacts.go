@@ -80,7 +80,7 @@ func (k Artifacts) NFT() []string {
 // Image is a tarball.
 func (k Artifacts) Image(name string) string { return k.path("images", name+".tar") }
 
-// Versions says which Python the image that stands for python:3.13-slim has.
+// Versions names the release of Python in the image that replaces python:3.13-slim.
 func (k Artifacts) Versions() string {
 	versions, err := os.ReadFile(k.path("images", "versions"))
 	if err != nil {

@@ -53,8 +53,8 @@ func Supervise(ctx context.Context, l layout.Layout, kit build.Artifacts, log *s
 	return c.run(ctx, listener)
 }
 
-// run returns when every part has ended. Commands are answered to the end, so
-// that whoever waits learns why there is no cluster.
+// run returns when every part has ended. It answers commands until then, so that a
+// client that waits gets the reason why no cluster runs.
 func (c *Cluster) run(ctx context.Context, listener *net.UnixListener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

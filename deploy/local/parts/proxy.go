@@ -31,7 +31,7 @@ func proxyConfig(l layout.Layout) string {
 		"hostnameOverride":   l.NodeName(),
 		"healthzBindAddress": l.Addr(layout.ProxyHealth),
 		"metricsBindAddress": l.Addr(layout.ProxyMetrics),
-		// Nobody reaches these services but pods and this machine.
+		// Only pods and this machine reach these services.
 		"detectLocalMode":   "ClusterCIDR",
 		"clusterCIDR":       l.Pods().String(),
 		"nodePortAddresses": []string{"primary"},

@@ -1,4 +1,4 @@
-// Package baseline runs the bare parts of which the server is made: Fiber that returns
+// Package baseline runs the bare components of the server: Fiber that returns
 // prepared bytes, JetStream that stores messages, client-go that creates Jobs. A baseline is
 // a process of its own, as the server is. A baseline reads requests on standard input and
 // writes replies to standard output, one line of JSON each.

@@ -1,5 +1,5 @@
-// Package bugs contains the seeded bugs: changes of the sources, each of which breaks one
-// promise of the server. The harness must detect every seeded bug; otherwise a run without
+// Package bugs contains the seeded bugs: changes of the sources that each break one promise
+// of the server. The harness must detect every seeded bug; otherwise a run without
 // violations would prove nothing.
 package bugs
 
