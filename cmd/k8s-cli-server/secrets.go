@@ -111,9 +111,9 @@ func sealerOf(file string) (*seal.Sealer, error) {
 	return box, nil
 }
 
-// sharedKey returns the key that all pods of a namespace share. It creates the key if
-// there is none. If several pods create the key at the same time, all of them use the key
-// that was created first.
+// sharedKey returns the key that all pods of a namespace share. It creates the key if the key does
+// not exist. If several pods create the key at the same time, all of them use the key that was
+// created first.
 func sharedKey(ctx context.Context, k8s kubernetes.Interface, namespace string) ([]byte, error) {
 	secrets := k8s.CoreV1().Secrets(namespace)
 	found, err := secrets.Get(ctx, keySecret, metav1.GetOptions{})

@@ -135,7 +135,7 @@ func (d outputDownload) downloadTask(ctx context.Context, c *client.Client, t ta
 		return fmt.Errorf("the server says that the id of the task is %q, which is not an id; name a directory", t.ID)
 	}
 	dir, stored := cmp.Or(d.dir, t.ID), t.Metadata.Outputs
-	if d.node >= 0 || len(stored) == 0 { // the server says why there are none
+	if d.node >= 0 || len(stored) == 0 { // the server says why no outputs exist
 		return d.downloadNode(ctx, c, t.ID, outputs.Output{Node: max(d.node, 0)}, dir)
 	}
 	var wrong problems

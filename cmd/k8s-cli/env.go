@@ -22,7 +22,7 @@ type env struct {
 	// interrupts returns a context that the first Ctrl-C cancels. In a command that does
 	// not call interrupts, Ctrl-C ends the process.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
-	terminal   *console.Terminal // that In is; nil if In is none
+	terminal   *console.Terminal // of In; nil if In is no terminal
 }
 
 // newEnv returns the env of a process with these standard streams.

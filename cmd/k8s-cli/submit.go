@@ -162,7 +162,7 @@ type submitter struct {
 	files   *uploader
 	options submitOptions
 
-	pipeline string // name of the pipeline; empty if the jobs are none
+	pipeline string // name of the pipeline; empty if the jobs form no pipeline
 }
 
 func newSubmitter(e *env, p *printer, c *client.Client, o submitOptions) *submitter {

@@ -37,7 +37,7 @@ type OwnerReader interface {
 // handled.
 type callers struct {
 	auth     Authenticator     // nil means that X-User is trusted
-	sessions *browser.Sessions // of browsers; nil if there are none
+	sessions *browser.Sessions // of browsers; may be nil
 	owners   OwnerReader
 	hosts    map[string]bool                                      // host names of the server besides localhost
 	queries  query.Memo                                           // of GET /tasks
@@ -120,7 +120,7 @@ func (a *callers) credentials(c *fiber.Ctx) (caller task.Credentials, err error)
 	return caller, err
 }
 
-// bearerOf returns the bearer token of a request, or "" if there is none.
+// bearerOf returns the bearer token of a request or "".
 func bearerOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
 	if len(values) == 0 {

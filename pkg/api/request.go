@@ -36,7 +36,7 @@ const (
 
 var keyForm = regexp.MustCompile(`^[!-~]+$`)
 
-// keyOf returns the idempotency key of a request, or "" if there is none.
+// keyOf returns the idempotency key of a request or "".
 func keyOf(c *fiber.Ctx) (string, error) {
 	values := c.Request().Header.PeekAll(keyHeader)
 	if len(values) == 0 {

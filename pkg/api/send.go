@@ -53,7 +53,7 @@ func send(c *fiber.Ctx, a task.Answer, err error) error {
 		return c.SendStatus(fiber.StatusNotModified)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	c.Response().SetBodyRaw(a.Body) // nobody modifies the body after this
+	c.Response().SetBodyRaw(a.Body) // the body is not modified after this
 	return nil
 }
 

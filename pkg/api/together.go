@@ -49,7 +49,7 @@ func checkPredecessors(field string, names []string) error {
 	return nil
 }
 
-// submitTogether answers a batch of which the server accepts all tasks or none.
+// submitTogether answers a batch whose tasks the server accepts together or not at all.
 func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte) error {
 	all, err := h.submitter.submitTogether(c.UserContext(), from, texts)
 	if err != nil {

@@ -126,8 +126,8 @@ func (o *OIDC) Check(ctx context.Context, peer netip.Addr, token, nonce string) 
 	return p, checked.Expiry, err
 }
 
-// Meaning returns the settings that decide which user and groups an ID token stands for. Meaning
-// of a nil *OIDC is nil.
+// Meaning returns the settings that decide which user and groups an ID token identifies. Meaning of
+// a nil *OIDC is nil.
 func (o *OIDC) Meaning() []any {
 	if o == nil {
 		return nil

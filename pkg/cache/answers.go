@@ -80,7 +80,7 @@ func (a Answers) VolumeAnswer(user, id string) (v task.VolumeView, ok bool) {
 }
 
 // VolumeAnswers returns the volumes on a page of a list, newest first. next is the cursor of the next
-// page, 0 if there is none.
+// page or 0.
 func (a Answers) VolumeAnswers(q task.Query) (views []task.VolumeView, next uint64) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()

@@ -44,7 +44,7 @@ func newFairQueue(changed chan struct{}) *fairQueue {
 func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 	r := v.Record
 	switch {
-	case r == nil || r.Phase.Over() || r.UIDs != nil || r.Submit.JobGroup.Follows(): // the first task of a job group stands for all its tasks
+	case r == nil || r.Phase.Over() || r.UIDs != nil || r.Submit.JobGroup.Follows(): // the first task of a job group represents all its tasks
 		return stageNone
 	case r.Admitted && r.Reason == "" && len(v.Missing) == 0:
 		return stageCreating

@@ -17,8 +17,8 @@ func (a Answers) Group(user, name string) (g group.Group, ok bool) {
 	return found.Describe(), true
 }
 
-// Groups returns the groups that a query selects, newest first, and the cursor of the next page, 0
-// if there is none.
+// Groups returns the groups that a query selects, newest first, and the cursor of the next page or
+// 0.
 func (a Answers) Groups(q task.Query) (all []group.Group, next uint64) {
 	s := groups.Selection{Query: q}
 	for more := true; more; {

@@ -11,9 +11,9 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A history holds the tasks and volumes that are over, in the order in which they ended:
-// objects of which only the record is left, and tasks whose finished Jobs are retained. A task
-// that was stopped or rejected enters the history only after its Jobs are deleted.
+// A history holds the tasks and volumes that are over, in the order in which they ended: objects
+// that exist only as a record, and tasks whose finished Jobs are retained. A task that was stopped
+// or rejected enters the history only after its Jobs are deleted.
 type history struct {
 	tasks   []*state.CompactRecord
 	volumes []*task.VolumeRecord

@@ -40,8 +40,8 @@ func (s *Store) verifySnapshot(kept *task.SnapshotStored) error {
 	return nil
 }
 
-// Written returns the number of the last folded entry of a writer, 0 if there is none, and the
-// results of its commands.
+// Written returns the number of the last folded entry of a writer or 0, and the results of its
+// commands.
 func (s *Store) Written(writer string) (number uint64, results []task.Result) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -88,7 +88,7 @@ func (i *taskItem) empty() bool {
 // misses reports whether a volume of the task does not exist.
 func (i *taskItem) misses() bool { return i.extra != nil && len(i.extra.missing) > 0 }
 
-// jobGroup returns the membership of the task in a job group, nil if there is none.
+// jobGroup returns the membership of the task in a job group or nil.
 func (i *taskItem) jobGroup() *task.JobGroup {
 	if i.record == nil {
 		return nil

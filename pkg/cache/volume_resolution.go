@@ -27,14 +27,14 @@ func (v *volumes) resolveAll(of *task.View, names []string) {
 	}
 }
 
-// resolve returns the claim that a name resolves to for user, and the access modes of the
-// claim; claim is "" if there is none. The user's oldest volume of that name comes first.
-// Otherwise the name is the name of a claim, if the policy for claims allows the claim.
+// resolve returns the claim that a name resolves to for user, and the access modes of the claim;
+// claim may be "". The user's oldest volume of that name comes first. Otherwise the name is the
+// name of a claim, if the policy for claims allows the claim.
 func (v *volumes) resolve(user, name string) (claim string, modes []string) {
 	if item := v.byName(user, name); item != nil {
 		v := item.view
 		if v.UID == "" {
-			return "", nil // on its way: the name means this volume, and never a claim of the same name
+			return "", nil // not created yet: the name means this volume, and never a claim of the same name
 		}
 		return v.ClaimName(), v.Create.Volume.Modes()
 	}
@@ -45,7 +45,7 @@ func (v *volumes) resolve(user, name string) (claim string, modes []string) {
 	return c.Name, c.Modes
 }
 
-// byName returns the user's oldest volume of a name, nil if there is none.
+// byName returns the user's oldest volume of a name or nil.
 func (v *volumes) byName(user, name string) *volumeItem {
 	for _, item := range v.index.of(user, false).volumes {
 		if v := item.view; v.Create.Volume.Name == name && !v.Deleted && !v.Rejected {

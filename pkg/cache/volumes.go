@@ -93,7 +93,7 @@ func (v *volumes) setClaim(name string, c *task.Claim) {
 	}
 }
 
-// ofClaim returns the volume that the labels of a claim name, nil if there is none.
+// ofClaim returns the volume that the labels of a claim name or nil.
 func (v *volumes) ofClaim(name string) *volumeItem {
 	if c := v.claims[name]; c != nil {
 		return v.items[c.VolumeID]

@@ -19,9 +19,9 @@ func (c *Client) AllowPlainHTTP() *Client {
 	return c
 }
 
-// IsConfidential reports whether nobody else on the network can read a request to address:
-// either TLS encrypts the request, or the request does not leave this machine. An address
-// without a scheme means plain HTTP, as for New.
+// IsConfidential reports whether a request to address is hidden from the network: either TLS
+// encrypts the request, or the request does not leave this machine. An address without a scheme
+// means plain HTTP, as for New.
 func IsConfidential(address string) bool { return account.IsConfidential(address) }
 
 // refuseRedirect makes the client return a redirect instead of following the redirect. A

@@ -41,7 +41,7 @@ func (e *Error) Unwrap() []error {
 	return all
 }
 
-// A RejectedError is the error of a batch of which the server rejected tasks. The server has stored
+// A RejectedError is the error of a batch in which the server rejected tasks. The server has stored
 // the other tasks.
 type RejectedError struct {
 	Items map[int]*Error // by index in the batch

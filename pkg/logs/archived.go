@@ -78,8 +78,8 @@ func (k *Archiver) takePending() []string {
 	return ids
 }
 
-// prunePending removes the entries of tasks whose Jobs are deleted. Nobody calls Archived
-// for these tasks again, and their logs are not retried.
+// prunePending removes the entries of tasks whose Jobs are deleted. Archived is not called for
+// these tasks again, and their logs are not retried.
 func (k *Archiver) prunePending() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

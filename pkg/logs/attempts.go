@@ -24,7 +24,7 @@ type copier struct {
 	isLater bool // the first view was handled, so further attempts have begun since
 }
 
-// A copiedNode is a node of which some attempts are being copied.
+// A copiedNode is a node with attempts that are being copied.
 type copiedNode struct {
 	begun  map[string]bool // UIDs of the pods
 	number int             // of the last attempt

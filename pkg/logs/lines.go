@@ -86,9 +86,9 @@ type scanner struct {
 	bytes []byte // memory of the lines in the next batch
 }
 
-// scan passes on lines, in batches of the lines that are available without blocking. rest
-// is the text after the last newline, or nil if there is none: either more of the line
-// follows later, or the log ends without a newline.
+// scan passes on lines, in batches of the lines that are available without blocking. rest is the
+// text after the last newline or nil: either more of the line follows later, or the log ends
+// without a newline.
 func scan(r io.Reader, pass func([]line) error) (rest *line, err error) {
 	s := scanner{in: bufio.NewReaderSize(r, bufferSize)}
 	var batch []line

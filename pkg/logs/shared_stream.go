@@ -250,7 +250,7 @@ func (s *hubs) share() int {
 	return min(max(hubsSize/max(len(s.byUID), 1), hubLeast), hubSize)
 }
 
-// enter returns the hub of a pod. If there is none, enter creates a hub that reads from the
+// enter returns the hub of a pod. If the pod has no hub, enter creates one that reads from the
 // second since on, or from the beginning. The caller must call leave.
 func (s *hubs) enter(r reader, since time.Time) *hub {
 	s.mu.Lock()

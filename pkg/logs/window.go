@@ -57,7 +57,7 @@ func runOf(v task.View, rank, number int) (run attempt.Run, ok bool) {
 	return run, ok
 }
 
-// A numberedLog is the log of one attempt of a node, of which a client wants lines by their
+// A numberedLog is the log of one attempt of a node. A client wants lines of this log by their
 // numbers.
 type numberedLog struct {
 	*stream
@@ -109,8 +109,7 @@ func (n *numberedLog) readPod(ctx context.Context, total int64) (logpos.Part, er
 	return logpos.Part{}, problem.New(problem.Unavailable, "the cluster does not return the log of pod "+n.pod.Name+" at present")
 }
 
-// window returns an empty window for the wanted lines of a log of which the first lines are
-// missing.
+// window returns an empty window for the wanted lines of a log without its first lines.
 func (n *numberedLog) window(missing int64) *window {
 	return &window{want: n.want, prefix: n.prefix, timestamps: n.options.Timestamps, count: missing}
 }
@@ -122,7 +121,7 @@ type storedLog struct {
 	unnumbered bool  // missing is unknown, because an earlier release archived the log
 }
 
-// stored returns the archived log, or nil if there is none.
+// stored returns the archived log or nil.
 func (n *numberedLog) stored(ctx context.Context) (*storedLog, error) {
 	if n.tailer.store == nil {
 		return nil, nil

@@ -59,8 +59,8 @@ func Sign(secret []byte, id string, at time.Time, body []byte) string {
 
 const maxGone = 10_000 // tasks whose receivers responded with 410
 
-// gone remembers the tasks of which receivers want no more notifications. If it is full, a
-// receiver may get one more event of a task, and respond with 410 again.
+// gone remembers the tasks whose notifications receivers no longer want. If it is full, a receiver
+// may get one more event of a task, and respond with 410 again.
 type gone struct {
 	mu    sync.Mutex
 	tasks map[string]bool

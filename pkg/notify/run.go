@@ -48,7 +48,7 @@ type receiver struct {
 	span
 
 	key     string
-	waiting time.Time // of the event that the receiver failed to accept; zero if there is none
+	waiting time.Time // of the event that the receiver failed to accept; may be zero
 }
 
 // receiverKey identifies a URL of a user without containing it: URLs may contain secrets.
@@ -84,8 +84,8 @@ func (r *run) callbackOf(id string) (user, url string) {
 }
 
 // recordOf returns the record of a task that has an event. The result is nil if the task has left
-// the history, or if the run has ended. The previous leader may have published an event of which
-// this pod does not know the task yet.
+// the history, or if the run has ended. The previous leader may have published an event of a task
+// that this pod does not know yet.
 func (r *run) recordOf(id string) *task.Record {
 	if v := r.tasks.TaskView(id); v.Record != nil {
 		return v.Record

@@ -40,7 +40,7 @@ func isEntry(data []byte) bool {
 	return json.Unmarshal(data, &e) == nil && e.Version != nil
 }
 
-// errHole means that NATS skipped entries that nobody deleted.
+// errHole means that NATS skipped entries that were not deleted.
 var errHole = errors.New("the entries between them were not deleted")
 
 // verifyDeleted returns nil if an operator deleted every message of the log from first to

@@ -15,7 +15,7 @@ type EmbeddedStore interface {
 	Fsync() error
 }
 
-// An externalStore stands for the store of an external NATS, which monitors itself.
+// An externalStore represents the store of an external NATS, which monitors itself.
 type externalStore struct{}
 
 func (externalStore) StoreErr() error { return nil }

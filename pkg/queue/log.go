@@ -34,8 +34,8 @@ type StateMachine interface {
 	// An error means that the snapshot cannot be decoded, and that the state did not change.
 	Restore(snapshot io.Reader) error
 
-	// Written returns the number of the last folded entry of a writer, 0 if there is none, and
-	// the results of its commands.
+	// Written returns the number of the last folded entry of a writer or 0, and the results of its
+	// commands.
 	Written(writer string) (number uint64, results []task.Result)
 }
 

@@ -62,7 +62,7 @@ func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.A
 	return a, nil
 }
 
-// Last returns the last event of one object, the zero Event if there is none.
+// Last returns the last event of one object or the zero Event.
 func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error) {
 	_, current := e.log.WaitReadIndex(ctx)
 	q.After, q.Now = task.EventID{}, false

@@ -31,7 +31,7 @@ func (t cachedTask) size() int {
 	return len(t.body) + taskOverhead
 }
 
-// get returns the cached answer for a version of a task, nil if there is none.
+// get returns the cached answer for a version of a task or nil.
 func (c *taskCache) get(id string, version uint64) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

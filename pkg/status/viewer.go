@@ -163,7 +163,7 @@ func (v *Viewer) PendingMounts(ctx context.Context, volume string) (ids []string
 	return v.projection.PendingMounts(volume)
 }
 
-// cursor returns the cursor of the next page, "" if there is none.
+// cursor returns the cursor of the next page or "".
 func cursor(next uint64) string {
 	if next == 0 {
 		return ""

@@ -86,8 +86,8 @@ func adoptedTask(job *batchv1.Job, seen *task.Job) (*task.Adopted, bool) {
 	}, true
 }
 
-// jobGroupOf returns the membership that the annotation of a Job describes, nil if there is none. ok
-// is false if the annotation is not valid.
+// jobGroupOf returns the membership that the annotation of a Job describes or nil. ok is false if
+// the annotation is not valid.
 func jobGroupOf(job *batchv1.Job, nodes int) (g *task.JobGroup, ok bool) {
 	raw := job.Annotations[task.AnnotationJobGroup]
 	if raw == "" {

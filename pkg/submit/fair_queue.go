@@ -2,11 +2,10 @@ package submit
 
 import "k8s-cli/pkg/task"
 
-// A fairQueue defines the order in which the controller reconciles objects. Deletions come
-// first. After them, changes of the cluster and creations alternate, so that neither waits for
-// all of the other. Creations are only the tasks in the window of admission, in the order of
-// the store. Users take turns again here, so that nobody waits for tasks that were admitted
-// earlier.
+// A fairQueue defines the order in which the controller reconciles objects. Deletions come first.
+// After them, changes of the cluster and creations alternate, so that neither waits for all of the
+// other. Creations are only the tasks in the window of admission, in the order of the store. Users
+// take turns again here, so that no user waits for tasks that were admitted earlier.
 //
 // A fairQueue is the storage of a workqueue, which holds its own lock during every call.
 type fairQueue struct {

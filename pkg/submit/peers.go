@@ -109,7 +109,7 @@ func (c *Controller) publishAddresses(ctx context.Context, v task.View) (again t
 
 // nodeAddresses returns the addresses of the nodes of a task, one in each line, "" while a node has
 // none: the change of its pod enqueues the task. The pod of a node that has completed may be gone;
-// if nobody knows its address any more, its name stands in its line, because the lines are by rank.
+// if no pod knows its address any more, its line has its name, because the lines are by rank.
 func nodeAddresses(v task.View) string {
 	addresses := make([]string, v.NumNodes())
 	for rank := range addresses {

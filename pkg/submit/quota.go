@@ -15,10 +15,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A quota of Jobs may admit some Jobs of a task and reject the others. Two such tasks would
-// wait for each other forever, so only one task at a time retains an incomplete set of Jobs:
-// the first in the order of claims. Every other task deletes its Jobs, all of which are still
-// suspended, and starts later.
+// A quota of Jobs may admit some Jobs of a task and reject the others. Two such tasks would wait
+// for each other forever, so only one task at a time retains an incomplete set of Jobs: the first
+// in the order of claims. Every other task deletes its Jobs, which are all still suspended, and
+// starts later.
 
 const (
 	reasonQuota = "QuotaExceeded"
@@ -99,7 +99,7 @@ func (r *reservation) holdsBack(c quotaClaim, waits func(task.Key) bool) bool {
 	return f.key != task.Key{} && f.key != c.key && f.nodes > 1 && f.limit > 0 && !f.tooLarge() && f.before(c) && waits(f.key)
 }
 
-// holder returns the task of the first claim, the zero key if there is none.
+// holder returns the task of the first claim or the zero key.
 func (r *reservation) holder() task.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()

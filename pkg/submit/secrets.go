@@ -30,8 +30,8 @@ func (c *Controller) ensureSecret(ctx context.Context, r *task.Record, first str
 	return nil
 }
 
-// secretData returns the values of a task's secrets, nil if there are none, and the tokens for its
-// uploads and outputs, by their keys in the Secret.
+// secretData returns the values of a task's secrets or nil, and the tokens for its uploads and
+// outputs, by their keys in the Secret.
 func (c *Controller) secretData(r *task.Record) (values, tokens map[string]string, err error) {
 	uploads, outputs := len(r.Submit.Task.Uploads) > 0, len(r.Submit.Task.Outputs) > 0
 	if len(r.Submit.Sealed) > 0 && c.config.OpenSecrets == nil || uploads && c.config.UploadToken == nil || outputs && c.config.OutputToken == nil {

@@ -19,7 +19,7 @@ type Job struct {
 	Legacy     bool   // User and Hash come from labels; see LegacySubmit
 	Suspended  bool
 	Resumed    bool   // the controller has resumed the Job; if the Job is suspended now, another program did it
-	Queue      string // queue that admits the Job, from the label; empty if there is none
+	Queue      string // queue that admits the Job, from the label; may be empty
 	Deleting   bool
 	Phase      Phase // Completed or Failed after the Job's terminal condition, otherwise Pending
 	Reason     string
@@ -94,7 +94,7 @@ type View struct {
 	*Record                      // nil for Jobs without a record
 	Jobs     []*Job              // Jobs of the record's submission, by rank; nil where absent
 	Pods     []*Pod              // newest pod of each rank's Job, by rank; nil where absent
-	Earlier  [][]*Pod            // other pods of each rank's Job, by rank, oldest first; nil if there are none
+	Earlier  [][]*Pod            // other pods of each rank's Job, by rank, oldest first; may be nil
 	Former   []*Pod              // last deleted pod of each rank's Job, by rank; nil where absent
 	Notes    []Note              // more about why a node does not run, by rank; zero where nothing is known
 	Orphans  []*Job              // Jobs with the task's id that belong to another submission

@@ -70,9 +70,9 @@ type Submit struct {
 	After    []string `json:"after,omitempty"`
 	AfterAny []string `json:"after_any,omitempty"`
 
-	// Together is the number of submissions, from this one on, that follow each other in one
-	// entry, and of which the fold accepts all or none. 0 means that the fold decides about
-	// this submission alone.
+	// Together is the number of submissions, from this one on, that follow each other in one entry,
+	// and that the fold accepts together or not at all. 0 means that the fold decides about this
+	// submission alone.
 	Together int `json:"together,omitempty"`
 
 	JobGroup *JobGroup `json:"job_group,omitempty"` // nil unless the task belongs to a job group

@@ -204,7 +204,7 @@ type StoredEvents struct {
 	Events   []Event
 	More     bool    // more events are stored than were requested
 	Complete bool    // no event is missing between the requested position and the first of Events
-	End      EventID // id of the last stored event of any user; zero if there is none
+	End      EventID // id of the last stored event of any user; may be zero
 }
 
 // A Subscription delivers events in order, without end.

@@ -85,7 +85,7 @@ type Adopted struct {
 	Create    *Create   `json:"create,omitempty"`
 	Hash      string    `json:"hash"`       // hash of the command
 	CreatedAt time.Time `json:"created_at"` // time at which the command was stored in its log
-	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where there is none; or of the claim
+	UIDs      []string  `json:"uids"`       // of the Jobs by rank, empty where no Job exists; or of the claim
 }
 
 // ExpireHistory removes tasks that are over, and deleted volumes, from the history. The

@@ -72,7 +72,7 @@ var hints = map[string]string{
 }
 
 // HintFor returns one sentence that says what to do about a reason, or "" if unknown. The message
-// and the exit code distinguish cases of one reason; code is nil if there is none.
+// and the exit code distinguish cases of one reason; code may be nil.
 func HintFor(reason, message string, code *int) string {
 	switch reason {
 	case "":

@@ -14,7 +14,7 @@ type JobGroup struct {
 	Tasks   int    `json:"tasks"`                       // number of tasks
 	Jobs    int    `json:"jobs"`                        // number of nodes of all tasks
 	Primary bool   `json:"primary,omitempty"`           // the job group is done when its primary tasks are
-	Delay   int    `json:"termination_delay,omitempty"` // seconds that an auxiliary task goes on after that
+	Delay   int    `json:"termination_delay,omitempty"` // seconds for which an auxiliary task runs after that
 }
 
 // Leads reports whether the task is the first of its job group. The Jobs of all tasks are
@@ -24,7 +24,7 @@ func (g *JobGroup) Leads() bool { return g != nil && g.Index == 0 }
 // Follows reports whether the task belongs to a job group and is not its first task.
 func (g *JobGroup) Follows() bool { return g != nil && g.Index > 0 }
 
-// TerminationDelay returns how long an auxiliary task goes on after the primary tasks.
+// TerminationDelay returns how long an auxiliary task runs after the primary tasks.
 func (g *JobGroup) TerminationDelay() time.Duration { return time.Duration(g.Delay) * time.Second }
 
 // Role returns the role of the task: primary or auxiliary.

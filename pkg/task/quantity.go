@@ -183,7 +183,7 @@ const maxDuration = 365 * 24 * time.Hour
 // and seconds in Kubernetes.
 var durationForm = regexp.MustCompile(`^(?:([0-9]{1,9})w)?(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?$`)
 
-// TimeLimit returns the max_duration of the task, 0 if there is none.
+// TimeLimit returns the max_duration of the task or 0.
 func (s Spec) TimeLimit() (time.Duration, error) {
 	if s.MaxDuration == "" {
 		return 0, nil

@@ -10,5 +10,5 @@ type StoredEvent struct {
 // EventBounds describes the stream of events.
 type EventBounds struct {
 	Stream      string // differs from the Stream of a stream that was deleted and created anew
-	First, Last uint64 // positions of the oldest and of the newest event; Last is lower than First if there is none
+	First, Last uint64 // positions of the oldest and of the newest event; Last is lower than First if no event exists
 }

@@ -51,7 +51,7 @@ func (e *syntaxError) set(line int, format string, args ...any) {
 	e.line, e.text = line, fmt.Sprintf(format, args...)
 }
 
-// at returns a line of the text, "" if there is none.
+// at returns a line of the text or "".
 func (e *syntaxError) at(line int) string {
 	if line < 1 || line > len(e.lines) {
 		return ""
@@ -60,7 +60,7 @@ func (e *syntaxError) at(line int) string {
 }
 
 // find returns the first line, from the line of the error on, that a condition holds for. Where the
-// library names no line or the line in which a value begins, the cause stands there or later.
+// library names no line or the line in which a value begins, the cause is there or later.
 func (e *syntaxError) find(holds func(string) bool) int {
 	for n := max(e.line, 1); n <= len(e.lines); n++ {
 		if holds(e.at(n)) {

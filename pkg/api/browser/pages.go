@@ -33,7 +33,7 @@ func Pages(site *ui.Site, same func(c *fiber.Ctx, etag string) bool) fiber.Handl
 			c.Set(fiber.HeaderContentEncoding, "gzip")
 			body = f.Gzip
 		}
-		c.Response().SetBodyRaw(body) // nobody modifies the body after this
+		c.Response().SetBodyRaw(body) // the body is not modified after this
 		return nil
 	}
 }

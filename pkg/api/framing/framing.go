@@ -127,8 +127,8 @@ func (f *framing) skip(p []byte) int {
 	return int(n)
 }
 
-// consume reads the line at the beginning of p, or the part of the line that has arrived.
-// consume never passes on the end of an invalid line, so that nobody acts on the line.
+// consume reads the line at the beginning of p, or the part of the line that has arrived. consume
+// never passes on the end of an invalid line, so that no reader acts on the line.
 func (f *framing) consume(p []byte) (int, error) {
 	end := bytes.IndexByte(p, '\n')
 	length := end + 1

@@ -32,7 +32,7 @@ func Description() []byte { return description }
 // An Operation is an operation of the description.
 type Operation struct {
 	Method, Path string // for example GET and /tasks/{id}
-	// Schemes lists the security schemes, one of which authenticates a request. It is empty if the
+	// Schemes lists the security schemes; one of them authenticates a request. It is empty if the
 	// operation needs no authentication.
 	Schemes []string
 }

@@ -34,7 +34,7 @@ const (
 type Kind struct {
 	Name  string // label in the metrics
 	Units string // noun in error messages, in the plural
-	Flag  string // flag that sets the share of a user; empty if there is none
+	Flag  string // flag that sets the share of a user; may be empty
 	Waits bool   // whether a request waits for a slot; otherwise the request is rejected at once
 }
 

@@ -97,10 +97,10 @@ func (r *Reader) EventsNow() (cursor uint64, at task.EventID) {
 	return r.endIndex(), task.EventID{Seq: r.seq + 1}
 }
 
-// Events returns up to limit events from a cursor on, and the cursor after them. If there are
-// none, seq is the last folded entry, and more is closed when further events may exist. ok is
-// false if the ring no longer holds the events at the cursor, because newer events displaced
-// them or the log was read anew.
+// Events returns up to limit events from a cursor on, and the cursor after them. Without events,
+// seq is the last folded entry, and more is closed when further events may exist. ok is false if
+// the ring no longer holds the events at the cursor, because newer events displaced them or the log
+// was read anew.
 func (r *Reader) Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ func (k Events) Drop(e *convert.K8sEvent) {
 	}
 }
 
-// Note returns the note of the event about an object, the zero Note if there is none.
+// Note returns the note of the event about an object or the zero Note.
 func (k Events) Note(uid string) task.Note {
 	if e := k[uid]; e != nil {
 		return task.Note{Reason: e.Reason, Message: e.Message}

@@ -23,9 +23,9 @@ type Explainer struct {
 	Events Events
 }
 
-// Explain returns one note for each node of a task that does not run, indexed by rank; nil if
-// there are none. requirements holds the requirements of the pods without a machine, by the
-// name of the pod. waitsForNode means that the notes depend on the machines of the cluster.
+// Explain returns one note for each node of a task that does not run, indexed by rank; may be nil.
+// requirements holds the requirements of the pods without a machine, by the name of the pod.
+// waitsForNode means that the notes depend on the machines of the cluster.
 func (e Explainer) Explain(v *task.View, requirements map[string]*nodefit.Requirements) (notes []task.Note, waitsForNode bool) {
 	for rank, job := range v.Jobs {
 		if v.Phase.Over() || job == nil || job.Phase.Over() {

@@ -15,7 +15,7 @@ const chunk = 1024
 type Selection struct {
 	Query  task.Query
 	Groups []group.Group
-	Next   uint64 // cursor of the next page; 0 if there is none
+	Next   uint64 // cursor of the next page; may be 0
 
 	last uint64 // position of the last of Groups
 }

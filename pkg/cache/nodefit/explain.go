@@ -88,8 +88,7 @@ func untolerated(requirements *Requirements, chosen []*corev1.Node) Reason {
 	}
 }
 
-// tooSmall returns the resource of which no open node has enough, or that no node has enough
-// of all.
+// tooSmall returns the resource that no open node has enough of, or that no node has enough of all.
 func tooSmall(requirements *Requirements, open, all []*corev1.Node) Reason {
 	for _, name := range slices.Sorted(maps.Keys(requirements.requests)) {
 		best := slices.MaxFunc(open, func(a, b *corev1.Node) int { return compare(a, b, name) })

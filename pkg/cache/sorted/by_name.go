@@ -23,7 +23,7 @@ func (n *ByName[T]) find(wanted string, name func(*T) string) (i int, found bool
 	return slices.BinarySearchFunc(*n, wanted, func(value *T, wanted string) int { return strings.Compare(name(value), wanted) })
 }
 
-// Drop removes the value of a name and returns the value, nil if there is none.
+// Drop removes the value of a name and returns the value or nil.
 func (n *ByName[T]) Drop(wanted string, name func(*T) string) *T {
 	i, found := n.find(wanted, name)
 	if !found {

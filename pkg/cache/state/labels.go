@@ -27,7 +27,7 @@ func labelsOf(sets ...map[string]string) LabelSet {
 	return LabelSet(b.String() + "\n")
 }
 
-// Map returns the labels as a map, nil if there are none.
+// Map returns the labels as a map or nil.
 func (s LabelSet) Map() map[string]string {
 	if s == "" {
 		return nil

@@ -173,8 +173,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Written returns the number of the last folded entry of a writer, 0 if there is none, and the
-// results of its commands.
+// Written returns the number of the last folded entry of a writer or 0, and the results of its
+// commands.
 func (s *State) Written(id string) (number uint64, results []task.Result) {
 	w := s.writers[id]
 	if w == nil {

@@ -76,7 +76,7 @@ func (s *State) check(c task.Submit, body string, together map[string]string) (r
 }
 
 // unknownPredecessor returns the first id or key in After or AfterAny that names no task, and the
-// field. ref is empty if there is none.
+// field. ref is empty if all name tasks.
 func (s *State) unknownPredecessor(c task.Submit, together map[string]string) (field, ref string) {
 	unknown := func(ref string) bool { return together[ref] == "" && s.find(c.User, ref) == nil }
 	if i := slices.IndexFunc(c.After, unknown); i >= 0 {

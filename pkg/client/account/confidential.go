@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// IsConfidential reports whether nobody else on the network can read a request to address:
-// either TLS encrypts the request, or the request does not leave this machine. An address
-// without a scheme means plain HTTP.
+// IsConfidential reports whether a request to address is hidden from the network: either TLS
+// encrypts the request, or the request does not leave this machine. An address without a scheme
+// means plain HTTP.
 func IsConfidential(address string) bool {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address

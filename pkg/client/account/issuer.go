@@ -27,7 +27,7 @@ type Issuer struct {
 	Provider *oidc.Provider
 	Browser  bool // supports the authorization code flow with PKCE
 
-	Revocation string // endpoint that revokes tokens; empty if there is none
+	Revocation string // endpoint that revokes tokens; may be empty
 }
 
 // Discover reads the endpoints of an issuer. All endpoints must use https or a local

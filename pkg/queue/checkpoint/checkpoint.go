@@ -46,8 +46,8 @@ func New(nc *natsconn.Conn, c Config) (*Checkpoint, error) {
 	return &Checkpoint{js: js, config: c}, nil
 }
 
-// Load returns the document, nil if there is none. Load asks the leader of the stream: after a
-// partition, a document may be older than the last one, and Store then fails.
+// Load returns the document or nil. Load asks the leader of the stream: after a partition, a
+// document may be older than the last one, and Store then fails.
 func (c *Checkpoint) Load(ctx context.Context) ([]byte, error) {
 	if err := c.open(ctx); err != nil {
 		return nil, err

@@ -30,9 +30,9 @@ type Source interface {
 	// Source does not hold all events after that id.
 	EventsAfter(after task.EventID) (cursor uint64, ok bool)
 
-	// Events returns up to limit events from a cursor on, and the cursor after them. If there
-	// are none, seq is the last folded entry, and more is closed when further events may
-	// exist. ok is false if the Source no longer holds the events at the cursor.
+	// Events returns up to limit events from a cursor on, and the cursor after them. Without
+	// events, seq is the last folded entry, and more is closed when further events may exist. ok is
+	// false if the Source no longer holds the events at the cursor.
 	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
 }
 

@@ -54,7 +54,7 @@ func (s *Stream) storedEvents(ctx context.Context, q task.EventQuery, limit int)
 	return stored, err
 }
 
-// lastEvent returns the id of the last stored event of this log, the zero id if there is none.
+// lastEvent returns the id of the last stored event of this log or the zero id.
 func (s *Stream) lastEvent(ctx context.Context, now jetstream.StreamState) (task.EventID, error) {
 	if now.Msgs == 0 {
 		return task.EventID{}, nil

@@ -22,10 +22,10 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// The events have a stream of their own and one subject for each object, so that a subscriber
-// can select one user or one task. The publisher sends events to ingest subjects, which nobody
-// may subscribe to, and JetStream republishes each stored event. A subscriber therefore
-// receives each event once and in order, and receives no event that JetStream rejected.
+// The events have a stream of their own and one subject for each object, so that a subscriber can
+// select one user or one task. The publisher sends events to ingest subjects, which no client may
+// subscribe to, and JetStream republishes each stored event. A subscriber therefore receives each
+// event once and in order, and receives no event that JetStream rejected.
 const (
 	idHeader  = "Event-Id"   // event id, also in the body
 	logHeader = "Event-Log"  // id of the log that the event follows from

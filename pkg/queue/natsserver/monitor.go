@@ -59,8 +59,8 @@ func (n *Server) StoreErr() error {
 // from the store is also stored.
 func (n *Server) Healthy() bool { return n.healthCheck() == nil }
 
-// healthCheck returns the failure that NATS reports for the store at present, nil if there is
-// none. A stream that is being created or removed may be reported as a failure for a moment.
+// healthCheck returns the failure that NATS reports for the store at present or nil. A stream that
+// is being created or removed may be reported as a failure for a moment.
 func (n *Server) healthCheck() error {
 	if h := n.current().Healthz(nil); h.Status != "ok" {
 		return errors.New(h.Error)

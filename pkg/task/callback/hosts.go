@@ -134,7 +134,7 @@ func parseURL(text string) (*url.URL, error) {
 	return nil, errors.New("the URL must begin with https://; http:// is only for localhost and loopback addresses")
 }
 
-// isLoopback reports whether a name stands for this machine in every network.
+// isLoopback reports whether a name means this machine in every network.
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, localhost) || err == nil && address.Unmap().IsLoopback()
@@ -153,7 +153,7 @@ func portOf(u *url.URL) string {
 // isDefaultPort reports whether a pattern without a port matches the port.
 func isDefaultPort(host, port string) bool { return port == "443" || port == "80" && isLoopback(host) }
 
-// find returns the patterns that match a host and a port; ok is false if there is none. The
+// find returns the patterns that match a host and a port; ok is false if no pattern matches. The
 // result allows what any of them allows.
 func (h Hosts) find(host, port string) (found pattern, ok bool) {
 	host = strings.ToLower(host)

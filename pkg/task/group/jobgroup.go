@@ -31,7 +31,7 @@ const (
 type JobGroupItem struct {
 	Name      string `json:"job_group,omitempty"`
 	Auxiliary bool   `json:"auxiliary,omitempty"`         // the job group does not wait for the task, and ends it
-	Delay     string `json:"termination_delay,omitempty"` // how long an auxiliary task goes on after the primary tasks
+	Delay     string `json:"termination_delay,omitempty"` // how long an auxiliary task runs after the primary tasks
 }
 
 // Parse returns the membership that the item asks for, nil if the item is in no job group. The error

@@ -60,7 +60,7 @@ type Record struct {
 // An Output describes the outputs of one node in the status of a task.
 type Output struct {
 	Node    int      `json:"node"`
-	Size    int64    `json:"bytes"`             // size of the archive; 0 if there is none
+	Size    int64    `json:"bytes"`             // size of the archive; may be 0
 	Sum     string   `json:"sha256,omitempty"`  // of the archive
 	Missing []string `json:"missing,omitempty"` // paths that did not exist
 	Error   string   `json:"error,omitempty"`   // why the outputs were not stored
@@ -85,7 +85,7 @@ func find(all []Record, rank int) (at int, found bool) {
 	return slices.BinarySearchFunc(all, rank, func(r Record, rank int) int { return r.Rank - rank })
 }
 
-// Of returns the record of one node; the zero Record if there is none.
+// Of returns the record of one node or the zero Record.
 func Of(all []Record, rank int) Record {
 	if at, found := find(all, rank); found {
 		return all[at]

@@ -104,7 +104,7 @@ var All = []Bug{
 	{
 		Name:  "early-claim",
 		About: "the controller creates the Jobs of a task before the claim of its volume",
-		Edits: []Edit{{"pkg/cache/volume_resolution.go", "			return \"\", nil // on its way", "			return v.ClaimName(), nil // on its way"}},
+		Edits: []Edit{{"pkg/cache/volume_resolution.go", "			return \"\", nil // not created yet", "			return v.ClaimName(), nil // not created yet"}},
 
 		Scenario: "claims", Rules: []check.Rule{check.Early},
 	},

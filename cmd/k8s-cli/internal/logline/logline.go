@@ -70,7 +70,7 @@ func (w *Writer) Close() error {
 	return w.flush(false)
 }
 
-// flush writes or drops the collected part of a line. more says that the line goes on.
+// flush writes or drops the collected part of a line. more says that the line continues.
 func (w *Writer) flush(more bool) error {
 	line := w.line
 	w.line = w.line[:0]

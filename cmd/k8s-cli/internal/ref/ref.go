@@ -14,7 +14,7 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-// Last stands for the object of the user that was created last.
+// Last names the newest object of the user.
 const Last = "@last"
 
 const (
