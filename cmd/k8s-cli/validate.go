@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,16 +83,25 @@ func validate(p *printer, files []string, o taskfile.Overrides, quiet bool) erro
 }
 
 // without returns findings in which the entries for missing files replace the findings on
-// the same fields. lines has the lines of fields.
+// the same fields and on the maps that hold the fields. lines has the lines of fields.
 func without(findings []taskfile.Finding, missing map[string]string, lines map[string]int) []taskfile.Finding {
 	for _, field := range slices.Sorted(maps.Keys(missing)) {
+		if parent, _, ok := strings.Cut(field, "."); ok {
+			findings = slices.DeleteFunc(findings, func(f taskfile.Finding) bool {
+				return f.Field == parent && f.Severity == taskfile.Honoured
+			})
+		}
 		f := taskfile.Finding{Field: field, Line: lines[field], Severity: taskfile.Refused, Text: missing[field]}
 		i := slices.IndexFunc(findings, func(f taskfile.Finding) bool { return f.Field == field })
-		if i < 0 {
-			findings = append(findings, f)
+		if i >= 0 {
+			findings[i] = f
 			continue
 		}
-		findings[i] = f
+		after := slices.IndexFunc(findings, func(other taskfile.Finding) bool { return other.Line > f.Line })
+		if after < 0 {
+			after = len(findings)
+		}
+		findings = slices.Insert(findings, after, f)
 	}
 	return findings
 }
@@ -111,11 +121,9 @@ func check(stdin io.Reader, file string, o taskfile.Overrides) []show.Report {
 
 // reportOf returns the findings on one task.
 func reportOf(name string, data []byte, o taskfile.Overrides) show.Report {
-	findings := taskfile.Check(data, o)
-	if t, _, err := taskfile.ParseWith(data, o); err == nil {
-		if missing := client.MissingPaths(t); len(missing) > 0 {
-			findings = without(findings, missing, taskfile.Lines(data))
-		}
+	findings, t := taskfile.CheckTask(data, o)
+	if missing := client.MissingPaths(t); len(missing) > 0 {
+		findings = without(findings, missing, taskfile.Lines(data))
 	}
 	return show.NewReport(name, findings)
 }

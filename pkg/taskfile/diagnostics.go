@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile/documents"
 )
 
@@ -34,8 +35,15 @@ func (f Finding) String() string {
 // Check parses a task file like ParseWith. Check returns a finding for each field, in the
 // order of the file, and all errors.
 func Check(data []byte, o Overrides) []Finding {
+	findings, _ := CheckTask(data, o)
+	return findings
+}
+
+// CheckTask is Check, and also returns the task with the fields that are valid.
+func CheckTask(data []byte, o Overrides) ([]Finding, task.Spec) {
 	q := &diagnostics{}
-	if _, _, err := parseTask(data, fromYAML, o, q); err != nil && !errors.Is(err, errEnough) {
+	t, _, err := parseTask(data, fromYAML, o, q)
+	if err != nil && !errors.Is(err, errEnough) {
 		all, several := errors.AsType[duplicates](err)
 		if !several {
 			all = duplicates{err}
@@ -44,7 +52,7 @@ func Check(data []byte, o Overrides) []Finding {
 			q.correct(findingOf(err))
 		}
 	}
-	return q.findings
+	return q.findings, t
 }
 
 // maxErrors is the largest number of errors that Check reports.

@@ -167,7 +167,7 @@ func parseTask(data []byte, decode treeParser, o Overrides, q *diagnostics) (tas
 		if err := d.validate(&t); err != nil {
 			q.correct(findingOf(err))
 		}
-		return task.Spec{}, nil, errEnough
+		return t, nil, errEnough
 	}
 	if err := d.finish(&t); err != nil {
 		return task.Spec{}, nil, err
