@@ -60,7 +60,7 @@ func TestURLsThatAreNotAllowed(t *testing.T) {
 		s.send("POST", path, `{"run":"true","event_callback":"https://169.254.169.254/"}`).wantError(t, 422, `event_callback: the host "169.254.169.254" is not allowed on this server; its administrator can add it to --notify-hosts`)
 		s.send("POST", path, `{"run":"true","event_callback":"http://a.example.com/"}`).wantError(t, 422, "event_callback: the URL must begin with https://")
 	}
-	off.send("POST", "/tasks/submit?notify=https://a.example.com/", `{"run":"true"}`).wantError(t, 422, "event_callback: this server sends no notifications; its administrator can set --notify-hosts")
+	off.send("POST", "/tasks/submit?notify=https://a.example.com/", `{"run":"true"}`).wantError(t, 422, "event_callback: this server sends no notifications; its administrator can set --notify-hosts and --secrets-key-file")
 	off.send("GET", callback.SecretPath, "").wantError(t, 422, "--notify-hosts")
 	if told := len(s.told()) + len(off.told()); told > 0 {
 		t.Errorf("%d commands", told)

@@ -37,7 +37,7 @@ type Secret struct {
 }
 
 // ErrDisabled says that the server sends no notifications.
-var ErrDisabled = problem.New(problem.FeatureDisabled, Field+": this server sends no notifications; its administrator can set --notify-hosts")
+var ErrDisabled = problem.New(problem.FeatureDisabled, Field+": this server sends no notifications; its administrator can set --notify-hosts and --secrets-key-file")
 
 // FormatSecret returns a secret in the form of Standard Webhooks.
 func FormatSecret(secret []byte) string {
@@ -90,7 +90,7 @@ func parsePattern(item string) (p pattern, err error) {
 		p.address = address.Unmap()
 	}
 	switch {
-	case p.address.IsValid() && (all || private || p.address.Zone() != ""):
+	case p.address.IsValid() && (all || p.address.Zone() != ""):
 		return p, wrong
 	case !p.address.IsValid() && !task.IsSubdomain(p.host):
 		return p, wrong

@@ -21,7 +21,7 @@ func hosts(t *testing.T, items ...string) Hosts {
 func TestInvalidPatterns(t *testing.T) {
 	for _, item := range []string{
 		"", "*", "*.", ".example.com", "a b", "https://example.com", "example.com/path", "user@example.com", "example.com:port", "example.com:80:81",
-		"exa*mple.com", "*.10.0.0.1", "private:10.0.0.1", "private:", "fe80::1%eth0", "[fe80::1%25eth0]", "example.com?x", "example.com#x",
+		"exa*mple.com", "*.10.0.0.1", "private:", "fe80::1%eth0", "[fe80::1%25eth0]", "example.com?x", "example.com#x",
 	} {
 		if _, err := ParseHosts([]string{item}); err == nil {
 			t.Errorf("%q is accepted", item)
@@ -30,7 +30,7 @@ func TestInvalidPatterns(t *testing.T) {
 }
 
 func TestAllowedURLs(t *testing.T) {
-	h := hosts(t, "Hooks.example.com", "*.example.org", "private:internal.example.com:8443", "127.0.0.1:8080", "[::1]:8080", "localhost", "192.0.2.7")
+	h := hosts(t, "Hooks.example.com", "*.example.org", "private:internal.example.com:8443", "private:10.7.7.7", "127.0.0.1:8080", "[::1]:8080", "localhost", "192.0.2.7")
 	for _, text := range []string{
 		"https://hooks.example.com/a?b=c", "https://HOOKS.EXAMPLE.COM", "https://hooks.example.com:443/", "https://a.example.org/", "https://a.b.example.org/",
 		"https://internal.example.com:8443/x", "http://127.0.0.1:8080/", "https://127.0.0.1:8080/", "http://[::1]:8080/", "http://localhost/", "https://localhost/", "https://192.0.2.7/",
