@@ -150,8 +150,10 @@ func (l *logging) check(cmd *cobra.Command) error {
 		l.Node = &l.node
 	}
 	l.NoFollow = l.NoFollow || !l.follow
-	if l.tail < 0 || l.node < 0 || l.Attempt < 0 {
-		return exit.Usagef("--tail, --node and --attempt must not be negative")
+	for name, value := range map[string]int{"tail": l.tail, "node": l.node, "attempt": l.Attempt} {
+		if value < 0 {
+			return exit.Usagef("--%s must not be negative", name)
+		}
 	}
 	if err := l.checkNumbers(cmd); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func declaredPorts(ctx context.Context, c *client.Client, id string) ([]forwardi
 	}
 	single := slices.DeleteFunc(slices.Clone(s.Metadata.Ports), func(p string) bool { return strings.Contains(p, "-") })
 	if len(single) == 0 {
-		return nil, exit.Usagef("resources.ports of task %s names no single port; name a port", id)
+		return nil, exit.Usagef("resources.ports of task %s does not name one port; name a port", id)
 	}
 	return forwardings(single)
 }
@@ -139,8 +140,12 @@ func (f *forwarder) run(ctx context.Context, address string, ports []forwarding)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer f.connections.Wait()
 	defer cancel(nil)
+	network := "tcp"
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is4() {
+		network = "tcp4" // with tcp, 0.0.0.0 would include all IPv6 addresses
+	}
 	for _, p := range ports {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(p.local))))
+		listener, err := new(net.ListenConfig).Listen(ctx, network, net.JoinHostPort(address, strconv.Itoa(int(p.local))))
 		if err != nil {
 			return fmt.Errorf("listen for port %d: %w", p.remote, err)
 		}
