@@ -19,8 +19,9 @@ command opens a browser, after you confirm an issuer that is new for this
 server. The command sends the token of your kubeconfig only with
 --from-kubeconfig, or after you confirm it at a prompt.
 
-The command stores the credentials for this server only, in a file that only you
-can read. K8S_CLI_USER has precedence over a name that the command stored.`,
+The command stores a token for this server only, in a file that only you can
+read, and a name for all servers that accept names. K8S_CLI_USER has precedence
+over a name that the command stored.`,
 		Example: `  # Log in by the method that the server uses
   k8s-cli auth login
 

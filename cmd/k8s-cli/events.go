@@ -27,11 +27,11 @@ const groupEventsExample = `
   # Print the new events of a sweep until all its tasks end
   k8s-cli %s events --group shards --follow`
 
-const eventsHelp = `Print the events of a %[1]s, oldest first: each change of its phase, and the
-reasons why it waited.
+const eventsHelp = `Print the events of a %[1]s, oldest first: each change of its phase.
 
-With --follow, print new events until the %[1]s ends. JSON output then has one
-event per line.`
+With --follow, print new events until the %[1]s ends, and also each new reason
+why the %[1]s waits, for example Unschedulable. JSON output then has one event
+per line.`
 
 func newEventsCommand(e *env, s *server, kind task.Kind, group, shows string) *cobra.Command {
 	var follow bool

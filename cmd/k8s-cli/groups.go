@@ -28,7 +28,7 @@ const groupsHelp = `List groups of tasks, newest first, or show the groups with 
 A group is all tasks that you submitted with the same --group. Each sweep by
 --grid or --num-jobs, each pipeline and each job group is a group. The list
 shows the number of tasks by status, the estimated time until the last task
-ends, and the task that failed first.`
+ends (once enough tasks have ended), and the task that failed first.`
 
 func newGroupsCommand(e *env, s *server) *cobra.Command {
 	var allUsers, watch bool

@@ -112,7 +112,7 @@ func liveGroups(c *client.Client, allUsers bool) liveList {
 
 func writeTotal(b *strings.Builder, kind task.Kind, shown, total int) {
 	if total > shown {
-		fmt.Fprintf(b, "\nTotal %ss: %s (%s fit on this screen)\n", kind, show.Count(total), show.Count(shown))
+		fmt.Fprintf(b, "\nTotal %ss: %s (%s shown)\n", kind, show.Count(total), show.Count(shown))
 		return
 	}
 	fmt.Fprintf(b, "\nTotal %ss: %s\n", kind, show.Count(shown))

@@ -94,7 +94,7 @@ func TestWatchRedrawsInPlace(t *testing.T) {
 			t.Errorf("a line is too long: %q", line)
 		}
 	}
-	if !strings.Contains(text, "Total tasks: 120 (6 fit on this screen)") {
+	if !strings.Contains(text, "Total tasks: 120 (6 shown)") {
 		t.Errorf("it lacks the total: %q", text)
 	}
 }

@@ -29,7 +29,8 @@ const stopHelp = `Stop tasks, or all active tasks.
 
 ` + ref.ChangingHelp + `
 A name means only the active tasks of this name, if there are any. The command
-leaves tasks that have ended as they are, and says so.`
+leaves tasks that have ended as they are, and says so. With --all or --group,
+-q prints nothing, since the server answers with the number of tasks.`
 
 func newStopCommand(e *env, s *server) *cobra.Command {
 	var o stopping
@@ -171,6 +172,10 @@ func stopGroup(ctx context.Context, c *client.Client, p *printer, name string) e
 
 func presentStopped(p *printer, stopped task.StopAllResponse) error {
 	return p.present(stopped, func() {
+		if stopped.Count == 0 {
+			p.Say("No active tasks; nothing to stop")
+			return
+		}
 		p.Done("Tasks stopped successfully",
 			show.Field{Name: "Count", Value: strconv.Itoa(stopped.Count)},
 			show.Field{Name: "Status", Value: stopped.Status})

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 
+	"k8s-cli/pkg/client/pack"
 	"k8s-cli/pkg/task"
 )
 
@@ -22,7 +23,7 @@ func Limits(l task.UserLimits, u task.Usage) (all []string) {
 		all = append(all, fmt.Sprintf("%d log streams (%d open)", l.LogStreams, u.LogStreams))
 	}
 	if l.UploadBytes > 0 {
-		all = append(all, fmt.Sprintf("%s of uploads (%s in use)", task.SizeText(l.UploadBytes), task.SizeText(u.UploadBytes)))
+		all = append(all, fmt.Sprintf("%s of uploads (%s in use)", task.SizeText(l.UploadBytes), pack.FormatSize(u.UploadBytes)))
 	}
 	return all
 }

@@ -18,7 +18,7 @@ func TestLimits(t *testing.T) {
 		"20 tasks without Jobs (2 in use)",
 		"0.5 submissions per second, bursts of up to 30",
 		"40 log streams (3 open)",
-		"1Gi of uploads (1Mi in use)",
+		"1Gi of uploads (1.0 MiB in use)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("sentences\n got %q\nwant %q", got, want)
