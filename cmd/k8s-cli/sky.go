@@ -14,6 +14,7 @@ var skyCommands = map[string]string{
 	"delete":      "run 'k8s-cli jobs stop ID'",
 	"down":        "run 'k8s-cli jobs stop ID'",
 	"exec":        "run 'k8s-cli jobs exec ID -- COMMAND'",
+	"local":       "run 'make run' in a checkout of k8s-cli",
 	"login":       "run 'k8s-cli auth login'",
 	"rm":          "run 'k8s-cli jobs stop ID'",
 	"serve":       "services are not supported; a task can serve a port, to which 'k8s-cli jobs port-forward' connects",
@@ -45,30 +46,46 @@ const (
 	inFile     = "write it under resources in the task file"
 	endsItself = "not needed; a task ends when its scripts end"
 	noCluster  = "a task has no cluster; --name NAME names the task"
+	inWorkdir  = "write workdir: {url: URL, ref: REF} in the task file"
+
+	reachesPort = "'k8s-cli jobs port-forward ID PORT' connects to a port of a task"
 )
 
 // skyFlags maps flags of SkyPilot to what to write instead.
 var skyFlags = map[string]string{
 	"autostop":                 endsItself,
+	"backend":                  "not needed; all tasks run on Kubernetes",
+	"clone-disk-from":          "put large data on a volume: 'k8s-cli volumes create NAME SIZE'",
 	"cluster":                  noCluster,
 	"config":                   "write config in the task file",
 	"controller":               "the server has no controller of a user; its administrator reads its log",
 	"disk-size":                "put large data on a volume: 'k8s-cli volumes create NAME SIZE'",
 	"disk-tier":                inFile,
 	"down":                     endsItself,
+	"endpoint":                 reachesPort,
+	"endpoints":                reachesPort,
+	"fast":                     "not needed; a task has no cluster to set up",
+	"git-ref":                  inWorkdir,
+	"git-url":                  inWorkdir,
+	"graceful":                 "not needed; a stop gives the scripts a grace period",
 	"idle-minutes-to-autostop": endsItself,
+	"ip":                       reachesPort,
 	"instance-type":            "request --cpus, --memory and --gpus",
 	"job-recovery":             inFile,
 	"max-restarts-on-errors":   "write resources.job_recovery in the task file",
+	"kubernetes":               "run 'k8s-cli nodes'",
 	"no-setup":                 "remove setup from the task file",
 	"pool":                     "no pool is necessary; --num-jobs N submits copies of a task",
 	"ports":                    "write resources.ports in the task file, and run 'k8s-cli jobs port-forward ID PORT'",
 	"priority":                 inFile,
+	"provision":                "run 'k8s-cli jobs events ID'",
+	"purge":                    "not needed; the server forgets ended tasks by itself",
 	"refresh":                  "not needed; lists show the present state",
 	"retry-until-up":           "not needed; a task waits until the cluster has room",
 	"server":                   "--api-url URL selects the server",
 	"sync-down":                "--download DIR writes the logs to files",
 	"wait-for":                 endsItself,
+	"worker":                   "--node RANK selects a node",
 	"workdir":                  "write workdir in the task file",
 }
 
