@@ -45,5 +45,5 @@ func (p *parts) stateMachine() queue.StateMachine {
 	if p.sessions == nil {
 		return p.store
 	}
-	return session.Follower{Projection: p.store, Manager: p.sessions}
+	return session.Follower{Store: p.store, Manager: p.sessions}
 }

@@ -31,7 +31,7 @@ func (p *parts) newNotifier() (*notify.Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return notify.New(d.events, positions, p.store.Views, settings), nil
+	return notify.New(d.events, positions, p.store.TaskView, settings), nil
 }
 
 // notifies reports whether the server sends notifications.

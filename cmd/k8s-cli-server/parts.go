@@ -89,9 +89,7 @@ func newStore(c config) *cache.Store {
 // newController returns the controller. The archiver notifies the controller of archived
 // logs.
 func newController(c config, deps *dependencies, store *cache.Store, archiver *logs.Archiver, tracer *trace.Tracer, logger *slog.Logger) *submit.Controller {
-	controller := submit.New(deps.k8s, c.namespace, submit.Projection{
-		Objects: store.Views, Backlog: store.Backlog, History: store,
-	}, deps.log, deps.useKey(submit.Config{
+	controller := submit.New(deps.k8s, c.namespace, store, deps.log, deps.useKey(submit.Config{
 		SchedulableNodes: store.Nodes().Count,
 		Workers:          c.workers,
 		Limiter:          deps.limiter,
@@ -177,5 +175,5 @@ type previewer struct {
 // Preview returns the objects that the submission would create, and the reasons that
 // would prevent their creation.
 func (p *previewer) Preview(s task.Submit) ([]json.RawMessage, []string, error) {
-	return submit.Preview(p.store, s, p.namespace, p.store.Nodes().Count)
+	return submit.Preview(p.store, s, p.namespace)
 }

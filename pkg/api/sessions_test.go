@@ -14,11 +14,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
@@ -28,22 +30,33 @@ import (
 // endedSessions is the log of ended sessions of a test, and its store.
 type endedSessions struct {
 	mu      sync.Mutex
-	ended   map[string]bool
+	entries uint64
+	store   *cache.Store
 	manager *session.Manager
 }
 
 func (e *endedSessions) Append(_ context.Context, c task.Command) (task.Result, error) {
-	e.mu.Lock()
-	e.ended[c.EndSessions.ID] = true
-	e.mu.Unlock()
-	e.manager.Recheck()
-	return task.Result{}, nil
+	raw, err := c.Encode()
+	if err != nil {
+		return task.Result{}, err
+	}
+	return e.fold(raw)
 }
 
-func (e *endedSessions) Session(_, id string, _ uint64) (string, uint64, bool) {
+// fold appends an entry.
+func (e *endedSessions) fold(commands ...json.RawMessage) (r task.Result, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return "log", 1, e.ended[id]
+	entry := task.Entry{Version: task.EntryVersion, Log: "log", Seq: e.entries + 1, Time: time.Now(), Commands: commands}
+	if e.entries > 0 {
+		entry.Writer, entry.Number = "writer", e.entries
+	}
+	e.entries++
+	results, err := session.Follower{Store: e.store, Manager: e.manager}.Fold(entry)
+	if len(results) > 0 {
+		r = results[0]
+	}
+	return r, err
 }
 
 // withSessions gives a server that trusts names sessions.
@@ -52,8 +65,11 @@ func withSessions(c *Config) {
 	if err != nil {
 		panic(err)
 	}
-	e := &endedSessions{ended: map[string]bool{}}
-	e.manager = session.New(session.Config{Login: task.Login{By: "header"}, Auth: auth.New(auth.UserHeader{}, nil), Names: true, Box: box, Log: e, Store: e})
+	e := &endedSessions{store: cache.New()}
+	e.manager = session.New(session.Config{Login: task.Login{By: "header"}, Auth: auth.New(auth.UserHeader{}, nil), Names: true, Box: box, Log: e, Store: e.store})
+	if _, err := e.fold(); err != nil { // the first entry names the log
+		panic(err)
+	}
 	c.Sessions, c.Login = e.manager, task.Login{By: "header"}
 }
 

@@ -11,11 +11,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/browser"
 	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
@@ -27,11 +29,6 @@ const (
 	sessionCookie = "__Host-k8s-cli-session"
 	pendingCookie = "__Host-k8s-cli-login"
 )
-
-// store is the store of a pod on which no session has ended.
-type store struct{}
-
-func (store) Session(string, string, uint64) (string, uint64, bool) { return "log", 1, false }
 
 // newSite returns the sessions of a server that trusts the issuer.
 func newSite(t *testing.T, i *auth.Issuer, change func(*auth.OIDCConfig)) *fiber.App {
@@ -48,9 +45,13 @@ func newSite(t *testing.T, i *auth.Issuer, change func(*auth.OIDCConfig)) *fiber
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := cache.New() // on which no session has ended
+	if _, err := store.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
 	login := task.Login{By: "oidc", Issuer: i.URL, ClientID: "k8s-cli"}
 	s := &browser.Sessions{Login: login, Manager: session.New(session.Config{
-		Login: login, Auth: auth.New(method, task.Admins{"root@example.com", "group:ops"}), OIDC: method, Box: box, Store: store{},
+		Login: login, Auth: auth.New(method, task.Admins{"root@example.com", "group:ops"}), OIDC: method, Box: box, Store: store,
 	})}
 	s.Peer = func(*fiber.Ctx) netip.Addr { return netip.Addr{} }
 	s.Identify = func(c *fiber.Ctx) (task.Identity, error) {

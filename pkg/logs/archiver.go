@@ -32,20 +32,13 @@ const (
 	storeWait     = 30 * time.Second // timeout of a call of the store
 )
 
-// A TaskReader is a Projection that also lists all tasks.
-type TaskReader interface {
-	Projection
-	TaskView(id string) task.View
-	Keys() []task.Key
-}
-
 // An Archiver stores the last part of the log of every pod that ends. A pod that ends by
 // itself stays for some time, so its log can be read later. The pod of a stopped task or of
 // a deleted Job disappears after its grace period, so the Archiver follows its log from the
 // moment at which the stop or the deletion is visible.
 type Archiver struct {
 	tailer     *Tailer
-	tasks      TaskReader
+	tasks      Projection
 	limit      int         // largest part of one log, in bytes
 	current    func() bool // whether tasks contains everything that is in the log of commands
 	onArchived func(task.Key)
@@ -74,9 +67,9 @@ type unread struct {
 
 // NewArchiver returns an archiver that stores at most limit bytes of each log. The archiver
 // does nothing until Run. At most one archiver should run.
-func NewArchiver(t *Tailer, scene TaskReader, limit int, current func() bool) *Archiver {
+func NewArchiver(t *Tailer, tasks Projection, limit int, current func() bool) *Archiver {
 	return &Archiver{
-		tailer: t, tasks: scene, limit: limit, current: current, ending: newDedupQueue(), ended: newDedupQueue(),
+		tailer: t, tasks: tasks, limit: limit, current: current, ending: newDedupQueue(), ended: newDedupQueue(),
 		endingPool: newBufferPool(max(endingBytes, limit)),
 		endedPool:  newBufferPool(endedWorkers(limit) * limit),
 		storing:    semaphore.NewWeighted(storeBytes),

@@ -18,9 +18,11 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-// A Projection returns the pods of a task, and notifies of changes.
+// A Projection returns the pods of tasks, and notifies of changes.
 type Projection interface {
+	TaskView(id string) task.View
 	WatchTask(id string) (v task.View, changed <-chan struct{})
+	Keys() []task.Key
 }
 
 // readAtOnce is how many logs one call of Tail reads at once, except for the logs of
@@ -53,7 +55,7 @@ func (t *Tailer) AwaitArchive() { t.archives = true }
 // Check reports whether a task has the requested node. The error is of kind
 // problem.Invalid, or of kind problem.NotFound if there is no such task.
 func (t *Tailer) Check(id string, o task.LogOptions) error {
-	v, _ := t.projection.WatchTask(id)
+	v := t.projection.TaskView(id)
 	if v.Record == nil {
 		return task.ErrNoTask(id)
 	}

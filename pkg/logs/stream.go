@@ -142,7 +142,7 @@ const archiveDelay = 10 * time.Second
 // isArchivedSoon reports whether the task ended so recently that the archiver may still be storing the
 // log of its last attempt.
 func (s *stream) isArchivedSoon() bool {
-	v, _ := s.tailer.projection.WatchTask(s.task)
+	v := s.tailer.projection.TaskView(s.task)
 	return s.tailer.archives && s.out.failure() == nil && v.Record != nil && v.Phase.Over() && !v.StartedAt.IsZero() &&
 		time.Since(v.UpdatedAt) < 6*archiveDelay && s.number == attempt.Current(v, s.rank)
 }

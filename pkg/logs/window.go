@@ -29,7 +29,7 @@ const maxWindow = 1 << 20
 // a pod from the first line that the kubelet still has, which is line 1. If the pod no longer
 // exists, Lines reads the archived log, whose lines keep their numbers.
 func (t *Tailer) Lines(ctx context.Context, id string, o task.LogOptions, want logpos.Range) (logpos.Part, error) {
-	v, _ := t.projection.WatchTask(id)
+	v := t.projection.TaskView(id)
 	rank := 0
 	switch {
 	case v.Record == nil:

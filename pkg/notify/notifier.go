@@ -40,11 +40,6 @@ type Checkpoint interface {
 	Store(ctx context.Context, checkpoint []byte) error
 }
 
-// Tasks are the tasks of all users.
-type Tasks interface {
-	TaskView(id string) task.View
-}
-
 // Config holds the settings of a Notifier.
 type Config struct {
 	Hosts     callback.Hosts
@@ -62,7 +57,7 @@ type Config struct {
 type Notifier struct {
 	events     Events
 	checkpoint Checkpoint
-	tasks      Tasks
+	taskView   func(id string) task.View
 	config     Config
 	client     *http.Client
 	counters   counters
@@ -71,8 +66,8 @@ type Notifier struct {
 }
 
 // New returns a Notifier, which does nothing until Run.
-func New(events Events, c Checkpoint, tasks Tasks, config Config) *Notifier {
-	return &Notifier{events: events, checkpoint: c, tasks: tasks, config: config, client: newClient(config.Hosts.CheckAddress)}
+func New(events Events, c Checkpoint, taskView func(id string) task.View, config Config) *Notifier {
+	return &Notifier{events: events, checkpoint: c, taskView: taskView, config: config, client: newClient(config.Hosts.CheckAddress)}
 }
 
 // Run sends notifications until ctx ends. The leader calls Run.

@@ -116,6 +116,9 @@ func (s *stream) NextOfTasks(_ context.Context, user string, from uint64) (task.
 	return task.StoredEvent{}, problem.New(problem.NotFound, "none")
 }
 
+// A viewer returns the views of tasks.
+type viewer interface{ TaskView(id string) task.View }
+
 // callbacks holds the URLs of tasks by id.
 type callbacks map[string]string
 
@@ -244,19 +247,19 @@ type leader struct {
 	log  *bytes.Buffer // may be read after stop
 }
 
-func lead(t *testing.T, s *stream, m *memory, tasks Tasks, receivers ...*receiverServer) *leader {
+func lead(t *testing.T, s *stream, m *memory, tasks viewer, receivers ...*receiverServer) *leader {
 	t.Helper()
 	return leadOf(t, s, m, tasks, func(context.Context) bool { return true }, receivers...)
 }
 
-func leadOf(t *testing.T, s *stream, m *memory, tasks Tasks, caughtUp func(context.Context) bool, receivers ...*receiverServer) *leader {
+func leadOf(t *testing.T, s *stream, m *memory, tasks viewer, caughtUp func(context.Context) bool, receivers ...*receiverServer) *leader {
 	t.Helper()
 	hosts, err := callback.ParseHosts([]string{"*.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	n := New(s, m, tasks, Config{Hosts: hosts, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, CaughtUp: caughtUp, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	n := New(s, m, tasks.TaskView, Config{Hosts: hosts, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, CaughtUp: caughtUp, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	n.client.Transport = receiverNetwork(receivers)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

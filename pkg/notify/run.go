@@ -87,7 +87,7 @@ func (r *run) callbackOf(id string) (user, url string) {
 // the history, or if the run has ended. The previous leader may have published an event of a task
 // that this pod does not know yet.
 func (r *run) recordOf(id string) *task.Record {
-	if v := r.tasks.TaskView(id); v.Record != nil {
+	if v := r.taskView(id); v.Record != nil {
 		return v.Record
 	}
 	for !r.config.CaughtUp(r.ctx) {
@@ -95,7 +95,7 @@ func (r *run) recordOf(id string) *task.Record {
 			return nil
 		}
 	}
-	return r.tasks.TaskView(id).Record
+	return r.taskView(id).Record
 }
 
 // pass passes the event at a position to its receiver. The events come in order.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -50,21 +52,9 @@ type Session struct {
 	Unverified bool     `json:"v,omitempty"` // see auth.Principal
 }
 
-// A Box encrypts and decrypts cookies. All pods share its key.
-type Box interface {
-	SealCookie(purpose string, value []byte) string
-	OpenCookie(purpose, cookie string) ([]byte, error)
-}
-
 // A Log appends the end of a session. After Append returns, this pod has folded the command.
 type Log interface {
 	Append(ctx context.Context, c task.Command) (task.Result, error)
-}
-
-// A Store returns the position of the log that this pod has folded, and whether a session that
-// began at a position has ended. log is empty until the pod has read the log.
-type Store interface {
-	Session(user, id string, began uint64) (log string, seq uint64, ended bool)
 }
 
 // Config holds the parts of a Manager.
@@ -74,9 +64,9 @@ type Config struct {
 	OIDC  *auth.OIDC          // the method, if it is an issuer; nil otherwise
 	Names bool                // the method trusts the name that a client gives
 
-	Box   Box
+	Box   *seal.Sealer // of the cookies; all pods share its key
 	Log   Log
-	Store Store
+	Store *cache.Store
 }
 
 // A Manager begins, checks and ends sessions. A Manager is safe for concurrent use.

@@ -7,52 +7,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"k8s-cli/pkg/auth"
-	"k8s-cli/pkg/cache/state"
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
-// A pod folds the log of a test.
-type pod struct {
-	mu    sync.Mutex
-	state *state.State
-}
-
-func newPod() *pod {
-	p := &pod{state: state.New()}
-	_, _ = p.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()})
-	return p
-}
-
-func (p *pod) Fold(e task.Entry) ([]task.Result, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state.Fold(e).Results, nil
-}
-func (p *pod) Restore(io.Reader) error                { return nil }
-func (p *pod) Reset()                                 { p.state = state.New() }
-func (p *pod) Written(string) (uint64, []task.Result) { return 0, nil }
-func (p *pod) Session(user, id string, began uint64) (string, uint64, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state.Log, p.state.Seq, p.state.SessionEnded(user, id, began)
+// newStore returns a store that has folded the first entry of a log.
+func newStore() *cache.Store {
+	s := cache.New()
+	_, _ = s.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()})
+	return s
 }
 
 // A log appends to some pods.
 type log struct {
 	number uint64
-	pods   []Projection
+	pods   []Follower
 }
 
 func (l *log) Append(_ context.Context, c task.Command) (r task.Result, err error) {
@@ -87,7 +66,7 @@ func twoPods(t *testing.T, change func(*Config)) (one, other *Manager) {
 	l := &log{}
 	var all []*Manager
 	for range 2 {
-		p := newPod()
+		p := newStore()
 		c := Config{Login: task.Login{By: "header"}, Auth: auth.New(auth.UserHeader{}, task.Admins{"root"}), Names: true, Box: box(t, "k"), Log: l, Store: p}
 		if change != nil {
 			change(&c)

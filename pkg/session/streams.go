@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 )
 
@@ -53,17 +54,9 @@ func (m *Manager) Recheck() {
 	}
 }
 
-// A Projection is the state of a pod that follows the log.
-type Projection interface {
-	Fold(e task.Entry) ([]task.Result, error)
-	Restore(snapshot io.Reader) error
-	Reset()
-	Written(writer string) (number uint64, results []task.Result)
-}
-
 // A Follower calls Recheck when sessions may have ended.
 type Follower struct {
-	Projection
+	*cache.Store
 
 	Manager *Manager
 }
@@ -73,7 +66,7 @@ var endsSessions = []byte(`{"end_sessions":`)
 
 // Fold applies one entry.
 func (f Follower) Fold(e task.Entry) ([]task.Result, error) {
-	results, err := f.Projection.Fold(e)
+	results, err := f.Store.Fold(e)
 	for _, raw := range e.Commands {
 		if bytes.HasPrefix(raw, endsSessions) {
 			f.Manager.Recheck()
@@ -85,13 +78,13 @@ func (f Follower) Fold(e task.Entry) ([]task.Result, error) {
 
 // Restore replaces the state with a snapshot.
 func (f Follower) Restore(snapshot io.Reader) error {
-	err := f.Projection.Restore(snapshot)
+	err := f.Store.Restore(snapshot)
 	f.Manager.Recheck()
 	return err
 }
 
 // Reset discards the state.
 func (f Follower) Reset() {
-	f.Projection.Reset()
+	f.Store.Reset()
 	f.Manager.Recheck()
 }

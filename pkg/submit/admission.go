@@ -26,7 +26,7 @@ func (c *Controller) admit(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	wake := [...]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
-	for n, next := range [...]func(int) task.Admission{c.projection.Admission, c.projection.FirstAdmission} {
+	for n, next := range [...]func(int) task.Admission{c.store.Admission, c.store.FirstAdmission} {
 		loops.Go(func() { c.admitWhile(ctx, next, wake[n]) })
 	}
 	for {
@@ -37,7 +37,7 @@ func (c *Controller) admit(ctx context.Context) {
 			}
 		}
 		select {
-		case <-c.projection.BacklogChanged():
+		case <-c.store.BacklogChanged():
 		case <-ctx.Done():
 			return
 		}
@@ -115,7 +115,7 @@ func (a *appendGuard) finish(next task.Admission) {
 // rejectTooLarge ends a task that has more nodes than the limits ever admit. Any other task
 // waits for its volumes or for its admission.
 func (c *Controller) rejectTooLarge(ctx context.Context, k task.Key, v task.View) error {
-	why := c.projection.Limits().TooLarge(v.JobsToAdmit())
+	why := c.store.Limits().TooLarge(v.JobsToAdmit())
 	if why == "" {
 		return nil
 	}

@@ -166,7 +166,7 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 	w := newTestCluster(t)
 	w.limit(2, 0)
 	w.appendAlone(of("ann", "a1", 1), of("ann", "a2", 1))
-	former := New(w.cluster, namespace, projectionOf(w.store), &interrupted{w.log, func() {
+	former := New(w.cluster, namespace, w.store, &interrupted{w.log, func() {
 		urgent := of("ann", "a3", 1)
 		urgent.Submit.Task.Resources.Priority = 5
 		w.appendAlone(urgent)
@@ -174,7 +174,7 @@ func TestTwoLeadersStayBelowTheLimitTogether(t *testing.T) {
 			t.Errorf("the next leader admits %q", got)
 		}
 	}}, Config{})
-	former.admitNext(t.Context(), former.projection.Admission)
+	former.admitNext(t.Context(), former.store.Admission)
 	if got := w.admission(); got != "a1 a3" {
 		t.Errorf("both together admit %q", got)
 	}
@@ -214,7 +214,7 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next := *w
 	next.store = cache.New()
 	next.store.SetAdmissionLimits(l)
-	next.Controller = New(w.cluster, namespace, projectionOf(next.store), w.log, Config{Workers: 4})
+	next.Controller = New(w.cluster, namespace, next.store, w.log, Config{Workers: 4})
 	next.retryDeletionsAfter(0)
 	next.window = 3
 	next.store.OnChange(next.Enqueue)

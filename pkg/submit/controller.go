@@ -20,41 +20,11 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/workqueue"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/trace"
 )
-
-// A Projection is the parts of the store with the desired and the observed state. A Projection
-// answers from memory.
-type Projection struct {
-	Objects
-	Backlog
-	History
-}
-
-// Objects provides the views of tasks and volumes.
-type Objects interface {
-	TaskView(id string) task.View
-	VolumeView(id string) task.VolumeView
-	JobGroup(id string) []string // ids of the tasks of a job group, in order
-	Keys() []task.Key            // objects that may need work
-}
-
-// A Backlog decides which tasks are next to get Jobs.
-type Backlog interface {
-	AwaitsAdmission(id string) bool
-	Admission(window int) task.Admission
-	FirstAdmission(window int) task.Admission
-	BacklogChanged() <-chan struct{}
-	OldestFinished(jobs int) []task.Key
-	Limits() task.AdmissionLimits
-}
-
-// A History provides the objects that exceed the history.
-type History interface {
-	Expired(now time.Time, length time.Duration, most, limit int) (f task.ExpireHistory, retained []task.Key)
-}
 
 // A Log appends facts and waits for its read index.
 type Log interface {
@@ -123,11 +93,11 @@ type Controller struct {
 	secrets    coreclient.SecretInterface
 	pods       coreclient.PodInterface
 	namespace  string
-	projection Projection
+	store      *cache.Store
 	log        Log
 	config     Config
 	counters   counters
-	window     int              // see Backlog.Admission
+	window     int              // see cache.Backlog.Admission
 	firstRetry time.Duration    // see pendingDeletions
 	now        func() time.Time // of read points
 
@@ -156,8 +126,8 @@ func (c *Controller) newTerm() *term {
 type queue = workqueue.TypedRateLimitingInterface[task.Key]
 
 // New returns a controller that reconciles one namespace of the cluster behind k8s with
-// projection, and appends facts to log. The controller does nothing before Run.
-func New(k8s kubernetes.Interface, namespace string, projection Projection, log Log, c Config) *Controller {
+// store, and appends facts to log. The controller does nothing before Run.
+func New(k8s kubernetes.Interface, namespace string, store *cache.Store, log Log, c Config) *Controller {
 	c = c.withDefaults()
 	controller := &Controller{
 		jobs:       k8s.BatchV1().Jobs(namespace),
@@ -166,7 +136,7 @@ func New(k8s kubernetes.Interface, namespace string, projection Projection, log 
 		secrets:    k8s.CoreV1().Secrets(namespace),
 		pods:       k8s.CoreV1().Pods(namespace),
 		namespace:  namespace,
-		projection: projection,
+		store:      store,
 		log:        log,
 		config:     c,
 		window:     windowOf(c.Workers),
@@ -188,7 +158,7 @@ func (c *Controller) Enqueue(k task.Key) {
 // enqueue adds an object to the queue, except for a task that waits for its admission: the
 // admission changes the task and so enqueues it.
 func (c *Controller) enqueue(q queue, k task.Key) {
-	if k.Kind == task.KindVolume || !c.projection.AwaitsAdmission(k.ID) {
+	if k.Kind == task.KindVolume || !c.store.AwaitsAdmission(k.ID) {
 		q.Add(k)
 	}
 }
@@ -202,7 +172,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task.Key](firstWait, c.config.MaxBackoff)
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[task.Key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[task.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newFairQueue(c.projection.Objects)}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[task.Key]{Name: "submit", Queue: newFairQueue(c.store)}),
 		}),
 	})
 	defer q.ShutDown()
@@ -210,7 +180,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.queue.Store(nil)
 	c.term = c.newTerm()
 	defer context.AfterFunc(ctx, q.ShutDown)()
-	for _, k := range c.projection.Keys() {
+	for _, k := range c.store.Keys() {
 		c.enqueue(q, k)
 	}
 	var workers sync.WaitGroup
@@ -317,9 +287,9 @@ func (c *Controller) reconcile(ctx context.Context, k task.Key) (again time.Dura
 		return 0, err
 	}
 	if k.Kind == task.KindVolume {
-		return 0, c.reconcileVolume(ctx, k, c.projection.VolumeView(k.ID), seen)
+		return 0, c.reconcileVolume(ctx, k, c.store.VolumeView(k.ID), seen)
 	}
-	return c.reconcileTask(ctx, k, c.projection.TaskView(k.ID), seen)
+	return c.reconcileTask(ctx, k, c.store.TaskView(k.ID), seen)
 }
 
 // append stores a fact. A stale fact has no effect: the decision that came before the fact has

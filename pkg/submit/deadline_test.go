@@ -71,7 +71,7 @@ func TestTheNextLeaderKnowsTheDeadline(t *testing.T) {
 		w.startLimited(1)
 		w.must("a")
 		time.Sleep(50 * time.Minute)
-		w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
+		w.Controller = New(w.cluster, namespace, w.store, w.log, Config{Workers: 4})
 		if took := w.until("a", "ended"); took != 10*time.Minute {
 			t.Errorf("the task ends after further %s", took)
 		}

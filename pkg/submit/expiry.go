@@ -72,7 +72,7 @@ func (c *Controller) expireHistory(ctx context.Context) {
 			continue
 		}
 		ticker.Reset(expireInterval)
-		f, retained := c.projection.Expired(time.Now(), c.config.History, c.config.HistoryTasks, expireBatch)
+		f, retained := c.store.Expired(time.Now(), c.config.History, c.config.HistoryTasks, expireBatch)
 		c.evict(retained)
 		asked := len(f.IDs) + len(f.Volumes) + f.Keys
 		if asked == 0 {

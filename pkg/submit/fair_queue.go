@@ -1,6 +1,9 @@
 package submit
 
-import "k8s-cli/pkg/task"
+import (
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/task"
+)
 
 // A fairQueue defines the order in which the controller reconciles objects. Deletions come first.
 // After them, changes of the cluster and creations alternate, so that neither waits for all of the
@@ -9,7 +12,7 @@ import "k8s-cli/pkg/task"
 //
 // A fairQueue is the storage of a workqueue, which holds its own lock during every call.
 type fairQueue struct {
-	objects         Objects
+	store           *cache.Store
 	urgent          userQueue
 	changes         userQueue
 	creates         map[string]*userQueue // creations by user
@@ -38,19 +41,19 @@ const (
 	rankCreate
 )
 
-func newFairQueue(o Objects) *fairQueue {
-	return &fairQueue{objects: o, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
+func newFairQueue(s *cache.Store) *fairQueue {
+	return &fairQueue{store: s, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
 }
 
 // rank returns the kind of work for an object, and the user of a task to create.
 func (q *fairQueue) rank(k task.Key) (of rank, user string) {
 	if k.Kind == task.KindVolume {
-		if v := q.objects.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
+		if v := q.store.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
 			return rankUrgent, ""
 		}
 		return rankChange, ""
 	}
-	switch v := q.objects.TaskView(k.ID); {
+	switch v := q.store.TaskView(k.ID); {
 	case v.Record == nil:
 	case v.Phase == task.Stopped:
 		return rankUrgent, ""

@@ -38,8 +38,8 @@ func (c *Controller) gangOf(v task.View) []task.View {
 
 // members returns the tasks of a job group that have a record, in order.
 func (c *Controller) members(g *task.JobGroup) (all []task.View) {
-	for _, id := range c.projection.JobGroup(g.ID) {
-		if m := c.projection.TaskView(id); m.Record != nil {
+	for _, id := range c.store.JobGroup(g.ID) {
+		if m := c.store.TaskView(id); m.Record != nil {
 			all = append(all, m)
 		}
 	}
@@ -134,9 +134,9 @@ func (c *Controller) mayStart(v task.View) bool {
 	case g == nil:
 		return true
 	case v.Adopted:
-		return len(c.projection.JobGroup(g.ID)) == g.Tasks
+		return len(c.store.JobGroup(g.ID)) == g.Tasks
 	}
-	first := c.projection.TaskView(g.ID)
+	first := c.store.TaskView(g.ID)
 	return first.Record == nil || first.UIDs != nil // the first task may have left the history
 }
 
@@ -174,6 +174,6 @@ func (c *Controller) endIncomplete(ctx context.Context, v task.View) (again time
 		return wait, nil
 	}
 	g := v.Submit.JobGroup
-	message := fmt.Sprintf("the cluster has the Jobs of only %d of the %d tasks of job group %s", len(c.projection.JobGroup(g.ID)), g.Tasks, g.Name)
+	message := fmt.Sprintf("the cluster has the Jobs of only %d of the %d tasks of job group %s", len(c.store.JobGroup(g.ID)), g.Tasks, g.Name)
 	return 0, c.append(ctx, task.Command{Ended: &task.Ended{ID: v.Submit.ID, Phase: task.Failed, Reason: task.ReasonDeleted, Message: message}})
 }

@@ -41,10 +41,8 @@ var (
 
 // A fakeLog is a log in memory.
 type fakeLog struct {
-	mu            sync.Mutex
-	stateMachines interface {
-		Fold(task.Entry) ([]task.Result, error)
-	}
+	mu        sync.Mutex
+	store     *cache.Store
 	followers []*cache.Store // further stores that fold the log
 	entries   []task.Entry
 	seq       uint64
@@ -66,7 +64,7 @@ func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error)
 		Commands: []json.RawMessage{raw},
 	}
 	b.entries = append(b.entries, e)
-	results, err := b.stateMachines.Fold(e)
+	results, err := b.store.Fold(e)
 	for _, f := range b.followers {
 		_, wrong := f.Fold(e)
 		err = errors.Join(err, wrong)
@@ -113,8 +111,8 @@ type testCluster struct {
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(), awaitFact: make(chan struct{}, 1)}
-	w.log = &fakeLog{stateMachines: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
-	w.Controller = New(w.cluster, namespace, projectionOf(w.store), w.log, Config{Workers: 4})
+	w.log = &fakeLog{store: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
+	w.Controller = New(w.cluster, namespace, w.store, w.log, Config{Workers: 4})
 	w.retryDeletionsAfter(0) // each step repeats the deletion
 	w.now = func() time.Time { return time.Now().Add(time.Hour) }
 	w.store.OnChange(w.Enqueue)
@@ -444,5 +442,3 @@ func (w *testCluster) mustCall(want ...string) {
 		w.t.Errorf("calls %q, want %q", got, want)
 	}
 }
-
-func projectionOf(s *cache.Store) Projection { return Projection{s, s, s} }

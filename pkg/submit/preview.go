@@ -6,29 +6,25 @@ import (
 	"maps"
 	"time"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 )
-
-// A Previewer resolves the volumes of a task that is not submitted.
-type Previewer interface {
-	Preview(r *task.Record) task.View
-}
 
 const previewNodes = 4 // number of Jobs in a preview; each Job contains the complete scripts
 
 // Preview returns the objects that would be created if the task were submitted now, and
 // warnings about what would prevent the creation. Preview sends no request to Kubernetes.
-func Preview(projection Previewer, s task.Submit, namespace string, hosts func() (n int, known bool)) (all []json.RawMessage, warnings []string, err error) {
+func Preview(store *cache.Store, s task.Submit, namespace string) (all []json.RawMessage, warnings []string, err error) {
 	r := &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: time.Now().UTC(), Phase: task.Pending}
-	v := projection.Preview(r)
+	v := store.Preview(r)
 	r.Claims = maps.Clone(v.Resolved)
 	for _, name := range v.Missing {
 		r.Claims[name] = name
 		warnings = append(warnings, fmt.Sprintf("volumes: you have no volume %q, and there is no claim of that name that you may use; the task waits for the volume", name))
 	}
 	if v.Gang() {
-		n, known := hosts()
+		n, known := store.Nodes().Count()
 		if why := notShareable([]task.View{v}, n, known); why != "" {
 			warnings = append(warnings, "volumes: the task will fail: "+why)
 		}

@@ -2,33 +2,39 @@ package submit
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 )
 
-// A shop is a Previewer with claims for some volumes.
-type shop map[string][]string // access modes by name
-
-func (s shop) Preview(r *task.Record) task.View {
-	v := task.View{Record: r, Resolved: map[string]string{}, Modes: map[string][]string{}}
-	for _, name := range r.Submit.Task.Volumes {
-		if modes, ok := s[name]; ok {
-			v.Resolved[name], v.Modes[name] = "claim-of-"+name, modes
-		} else {
-			v.Missing = append(v.Missing, name)
-		}
+// storeWithVolumes returns a store of a cluster with three nodes, in which ann has a volume of
+// each access mode in modes, by name.
+func storeWithVolumes(t *testing.T, modes map[string]string) *cache.Store {
+	t.Helper()
+	w := newTestCluster(t)
+	for name, mode := range modes {
+		w.appendAlone(
+			task.Command{Create: &task.Create{ID: name, User: "ann", Volume: task.Volume{Name: name, Size: "1Gi", AccessModes: []string{mode}}}},
+			task.Command{Applied: &task.Applied{Key: task.Key{Kind: task.KindVolume, ID: name}, UIDs: []string{"uid"}}},
+		)
 	}
-	return v
+	for n := range 3 {
+		w.store.Nodes().Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node", n)}})
+	}
+	w.store.Nodes().MarkSynced()
+	return w.store
 }
 
 func TestPreviews(t *testing.T) {
-	claims := shop{"one": {"ReadWriteOnce"}, "many": {"ReadWriteMany"}}
-	hosts := func() (int, bool) { return 3, true }
+	store := storeWithVolumes(t, map[string]string{"one": "ReadWriteOnce", "many": "ReadWriteMany"})
 	for _, tt := range []struct {
 		name     string
 		task     task.Spec
@@ -47,7 +53,7 @@ func TestPreviews(t *testing.T) {
 		},
 		{"secrets", task.Spec{Run: "true", Secrets: map[string]string{"TOKEN": task.Redacted}}, []string{"Job", "Secret"}, nil, []string{`"stringData":{"TOKEN":"<redacted>"}`}},
 		{"files", task.Spec{Run: "true", Uploads: map[string]string{"/data": strings.Repeat("a", 64)}}, []string{"Job", "Secret"}, nil, []string{`"files.token":"<redacted>"`}},
-		{"a volume", task.Spec{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"claim-of-one"`}},
+		{"a volume", task.Spec{Run: "true", Volumes: map[string]string{"/data": "one"}}, []string{"Job"}, nil, []string{`"claimName":"one-one"`}},
 		{
 			"a volume that is not there",
 			task.Spec{Run: "true", Volumes: map[string]string{"/data": "none"}},
@@ -64,7 +70,7 @@ func TestPreviews(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			objects, warnings, err := Preview(claims, task.Submit{ID: "abcd1234", User: "ann", Task: tt.task, Image: "image"}, "here", hosts)
+			objects, warnings, err := Preview(store, task.Submit{ID: "abcd1234", User: "ann", Task: tt.task, Image: "image"}, "here")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -117,7 +117,7 @@ func (r *reservation) release(k task.Key) {
 
 // waitsForJobs reports whether the Jobs of a task are not all created yet.
 func (c *Controller) waitsForJobs(k task.Key) bool {
-	v := c.projection.TaskView(k.ID)
+	v := c.store.TaskView(k.ID)
 	return v.Record != nil && !v.Phase.Over() && v.UIDs == nil
 }
 
@@ -142,7 +142,7 @@ func (c *Controller) onJobRejected(ctx context.Context, gang []task.View, v task
 	if !goesFirst && first.JobsToAdmit() > 1 {
 		return c.yieldQuota(ctx, gang, count)
 	}
-	c.evict(c.projection.OldestFinished(first.JobsToAdmit() - count)) // a quota of Jobs counts finished Jobs too
+	c.evict(c.store.OldestFinished(first.JobsToAdmit() - count)) // a quota of Jobs counts finished Jobs too
 	before := first.Reason
 	if first.Message == messageHeldBack || first.Message == messageYielded { // that message no longer applies
 		before = ""
@@ -188,7 +188,7 @@ func (c *Controller) yieldRank(ctx context.Context, k task.Key, rank int) (delet
 	if err != nil || !c.waitsForJobs(k) {
 		return false, err
 	}
-	v := c.projection.TaskView(k.ID)
+	v := c.store.TaskView(k.ID)
 	name := v.JobNames()[rank]
 	live, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -178,7 +178,7 @@ var All = []Bug{
 		About: "the controller creates the Jobs of a task before the fact Admitted is folded",
 		Edits: []Edit{
 			{"pkg/submit/tasks.go", "	case !v.Admitted:\n		return 0, c.rejectTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.rejectTooLarge"},
-			{"pkg/submit/controller.go", "	if k.Kind == task.KindVolume || !c.projection.AwaitsAdmission(k.ID) {\n		q.Add(k)\n	}\n", "	q.Add(k)\n"},
+			{"pkg/submit/controller.go", "	if k.Kind == task.KindVolume || !c.store.AwaitsAdmission(k.ID) {\n		q.Add(k)\n	}\n", "	q.Add(k)\n"},
 		},
 
 		Scenario: "crowd", Rounds: 1, Tasks: 200, Rules: []check.Rule{check.Crowded},
