@@ -30,7 +30,7 @@ const (
 	// after: the claims of a task are fixed, and the task has no Job yet
 	AppendResolved Step = "append-resolved"
 	// after: the reason is stored, and no retry is scheduled
-	AppendBlocked Step = "append-delayed"
+	AppendBlocked Step = "append-blocked"
 	// before: all objects exist, and the log has no fact of them; after: a task of several
 	// nodes may start
 	AppendApplied Step = "append-applied"
@@ -43,15 +43,15 @@ const (
 	AppendEnded Step = "append-ended"
 	// before: some nodes exist, and one will never exist; after: the existing nodes must be
 	// deleted
-	AppendRejected Step = "append-refused"
+	AppendRejected Step = "append-rejected"
 	// before: the cluster has no object of the task left, and the log has no fact of it
-	AppendCleanedUp Step = "append-gone"
+	AppendCleanedUp Step = "append-cleaned-up"
 	// before: the cluster has objects that no record names
 	AppendAdopted Step = "append-adopted"
 	// before: a claim is bound or lost, and the log has no fact of it
 	AppendClaimed Step = "append-claimed"
 	// before: the history is full; after: the named objects are no longer in the history
-	AppendExpireHistory Step = "append-forget"
+	AppendExpireHistory Step = "append-expire-history"
 	// before: an archive is stored that no user has; after: the archive belongs to the
 	// user, and the sender retries
 	AppendUpload Step = "append-upload"
@@ -59,11 +59,11 @@ const (
 	// outputs, and the node retries
 	AppendOutputsStored Step = "append-outputs-stored"
 	// after: no user has an archive that is still stored
-	AppendDeleteUploads Step = "append-discard"
+	AppendDeleteUploads Step = "append-delete-uploads"
 	// after: every pod has taken a snapshot, and no snapshot is stored
-	AppendSnapshotMarker Step = "append-mark"
+	AppendSnapshotMarker Step = "append-snapshot-marker"
 	// before: a snapshot is stored that no pod knows of; after: the log is not compacted yet
-	AppendSnapshotStored Step = "append-kept"
+	AppendSnapshotStored Step = "append-snapshot-stored"
 )
 
 // The steps that change the cluster or JetStream.

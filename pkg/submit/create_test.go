@@ -46,10 +46,10 @@ func TestAJobThatExistsAlready(t *testing.T) {
 		{"ours, with other defaults", func(j *batchv1.Job) { j.Spec.Template.Spec.Containers[0].Image = "other" }, []string{"applied"}, "", nil},
 		{"ours, being deleted", func(j *batchv1.Job) {
 			j.DeletionTimestamp, j.Finalizers = new(metav1.Now()), []string{"wait"}
-		}, []string{"delayed"}, "Terminating", errDeleting},
-		{"of another submission", func(j *batchv1.Job) { j.Annotations[task.AnnotationSubmission] = "other" }, []string{"refused"}, "NameTaken", nil},
-		{"of another user", func(j *batchv1.Job) { j.Annotations[task.AnnotationUser] = "Ann" }, []string{"refused"}, "NameTaken", nil},
-		{"of somebody else", func(j *batchv1.Job) { j.Annotations, j.Labels = nil, nil }, []string{"refused"}, "NameTaken", nil},
+		}, []string{"blocked"}, "Terminating", errDeleting},
+		{"of another submission", func(j *batchv1.Job) { j.Annotations[task.AnnotationSubmission] = "other" }, []string{"rejected"}, "NameTaken", nil},
+		{"of another user", func(j *batchv1.Job) { j.Annotations[task.AnnotationUser] = "Ann" }, []string{"rejected"}, "NameTaken", nil},
+		{"of somebody else", func(j *batchv1.Job) { j.Annotations, j.Labels = nil, nil }, []string{"rejected"}, "NameTaken", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestCluster(t)
@@ -71,8 +71,8 @@ func TestAJobOfSomebodyElseSurvivesTheRefusal(t *testing.T) {
 	w := newTestCluster(t)
 	w.place(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "train-a", Namespace: namespace}})
 	w.submit("a", 1)
-	w.must("a", "refused")
-	w.must("a", "gone")
+	w.must("a", "rejected")
+	w.must("a", "cleaned_up")
 	if _, ok := w.jobsByName()["train-a"]; !ok {
 		t.Error("it was deleted")
 	}
@@ -109,7 +109,7 @@ func TestACreateWhoseAnswerIsLost(t *testing.T) {
 		w.place(job)
 		return true, nil, errors.New("connection reset by peer")
 	})
-	w.mustFail("a", nil, "delayed")
+	w.mustFail("a", nil, "blocked")
 	w.must("a", "applied")
 	if len(w.jobsByName()) != 1 {
 		t.Errorf("jobs %v", w.jobsByName())
@@ -165,14 +165,14 @@ func TestARefusalLeavesNothingBehind(t *testing.T) {
 		name := a.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
 		return name == "train-a-node-2", nil, invalid
 	})
-	w.must("a", "refused")
+	w.must("a", "rejected")
 	if r := w.record("a"); r.Phase != task.Failed || r.Reason != "Invalid" || r.Message != "create job train-a-node-2: "+invalid.Error() {
 		t.Errorf("record %+v", r)
 	}
 	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Errorf("error %v", err)
 	}
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 	if left := w.jobsByName(); len(left) != 0 {
 		t.Errorf("jobs %v", left)
 	}
@@ -185,7 +185,7 @@ func TestAnExceededQuotaIsWaitedFor(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.failing("create", "jobs", 2, apierrors.NewForbidden(jobs, "train-a", errors.New("exceeded quota: compute, used: 7")))
-	w.mustFail("a", nil, "delayed")
+	w.mustFail("a", nil, "blocked")
 	if r := w.record("a"); r.Phase != task.Pending || r.Reason != "QuotaExceeded" {
 		t.Errorf("record %+v", r)
 	}

@@ -108,7 +108,7 @@ func TestSuccessComesBeforeTheDeadline(t *testing.T) {
 			t.Errorf("the task is %s: %s", r.Phase, r.Message)
 		}
 		w.config.KeepJobs = time.Nanosecond
-		w.until("a", "gone")
+		w.until("a", "cleaned_up")
 		if len(w.runs.since) != 0 {
 			t.Errorf("left: %v", w.runs.since)
 		}

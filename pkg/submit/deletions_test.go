@@ -26,7 +26,7 @@ func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	w.await("a", "deletion", func(v task.View) bool { return v.Jobs[0] == nil })
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 	w.mustCall("create train-a", "delete train-a")
 }
 

@@ -291,7 +291,7 @@ func TestAJobGroupThatSharesAVolume(t *testing.T) {
 	w.appendAlone(task.Command{Applied: &task.Applied{Key: task.Key{Kind: task.KindVolume, ID: "v"}, UIDs: []string{"c"}}})
 	ids := w.submitGroupWith("g", 0, func(s *task.Submit) { s.Task.Volumes = map[string]string{"/data": "data"} }, 1, 1)
 	w.watch()
-	w.must(ids[0], "refused")
+	w.must(ids[0], "rejected")
 	if r := w.record(ids[0]); r.Phase != task.Failed || r.Reason != task.ReasonUnshared || !strings.Contains(r.Message, "the job group has 2 nodes that mount it") {
 		t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
 	}

@@ -65,7 +65,7 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 		other := objects.Service(r, namespace, "x")
 		other.Annotations[task.AnnotationSubmission] = "other"
 		w.addService(other)
-		w.must("a", "refused")
+		w.must("a", "rejected")
 		if r := w.record("a"); r.Phase != task.Failed || r.Reason != "NameTaken" {
 			t.Errorf("record %+v", r)
 		}
@@ -76,7 +76,7 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 	t.Run("a former Job's, which is going", func(t *testing.T) {
 		w := newTestCluster(t)
 		w.addService(objects.Service(w.submit("a", 2), namespace, "former"))
-		w.mustFail("a", errDeleting, "delayed")
+		w.mustFail("a", errDeleting, "blocked")
 		if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), namespace, "train-a"); err != nil {
 			t.Fatal(err)
 		}
@@ -89,16 +89,16 @@ func TestAServiceThatIsRefused(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 3)
 	w.failing("create", "services", 1, apierrors.NewForbidden(services, "train-a", errors.New("exceeded quota: no room")))
-	w.mustFail("a", nil, "delayed")
+	w.mustFail("a", nil, "blocked")
 	if r := w.record("a"); r.Reason != "QuotaExceeded" {
 		t.Errorf("record %+v", r)
 	}
 	w.failing("create", "services", -1, apierrors.NewForbidden(services, "train-a", errors.New("not you")))
-	w.must("a", "refused")
+	w.must("a", "rejected")
 	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Error(err)
 	}
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 	if left := w.jobsByName(); len(left) > 0 {
 		t.Errorf("jobs %v", left)
 	}

@@ -134,7 +134,7 @@ func reservedBy(t *testing.T) *testCluster {
 	w.place(jobsOf(w.submit("b", 8))...)
 	w.quotaOf(10, quotaWithNumbers)
 	w.watch()
-	w.mustFail("a", nil, "delayed")
+	w.mustFail("a", nil, "blocked")
 	return w
 }
 
@@ -150,7 +150,7 @@ func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
 			t.Fatalf("error %v, %d Jobs", err, len(w.jobsByName()))
 		}
 	}
-	w.mustFail("b", errYielded, "delayed")
+	w.mustFail("b", errYielded, "blocked")
 	if r := w.record("b"); r.Phase != task.Pending || r.Reason != "QuotaExceeded" || r.Message != messageYielded {
 		t.Errorf("record %+v", r)
 	}
@@ -163,7 +163,7 @@ func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
 	if len(w.jobsByName()) != 8 {
 		t.Errorf("%d Jobs", len(w.jobsByName()))
 	}
-	if facts, err := w.step("b"); err == nil || !slices.Equal(facts, []string{"delayed"}) || len(w.jobsByName()) != 10 {
+	if facts, err := w.step("b"); err == nil || !slices.Equal(facts, []string{"blocked"}) || len(w.jobsByName()) != 10 {
 		t.Errorf("later: facts %q, error %v, %d Jobs", facts, err, len(w.jobsByName()))
 	}
 	if r := w.record("b"); !strings.Contains(r.Message, "used: count/jobs.batch=10") {
@@ -180,7 +180,7 @@ func TestAHigherPriorityGoesFirst(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	w.await("a", "Jobs", func(v task.View) bool { return v.Jobs[0] != nil && v.Jobs[1] != nil })
-	w.mustFail("a", errYielded, "delayed")
+	w.mustFail("a", errYielded, "blocked")
 	if len(w.jobsByName()) != 8 {
 		t.Errorf("%d Jobs", len(w.jobsByName()))
 	}
@@ -218,7 +218,7 @@ func TestALaterTaskTakesNoFreePlace(t *testing.T) {
 	w.submit("c", 1)
 	w.remove("train-b-node-0")
 	w.calls()
-	w.mustFail("c", errYielded, "delayed")
+	w.mustFail("c", errYielded, "blocked")
 	w.mustCall()
 	if r := w.record("c"); r.Reason != "QuotaExceeded" || r.Message != messageHeldBack {
 		t.Errorf("record %+v", r)
@@ -254,7 +254,7 @@ func TestATaskThatNeverFitsGivesWay(t *testing.T) {
 	}
 	w.await("large", "Jobs", func(v task.View) bool { return v.Jobs[9] != nil })
 	w.submit("small", 1)
-	w.mustFail("small", nil, "delayed")
+	w.mustFail("small", nil, "blocked")
 	if _, err := w.step("large"); !errors.Is(err, errYielded) || len(w.jobsByName()) != 0 {
 		t.Fatalf("error %v, %d Jobs", err, len(w.jobsByName()))
 	}
@@ -354,7 +354,7 @@ func TestATaskOfOneNodeGivesNothingUp(t *testing.T) {
 	if _, err := w.step("a"); err == nil {
 		t.Fatal("no error")
 	}
-	if facts, err := w.step("b"); err == nil || errors.Is(err, errYielded) || !slices.Equal(facts, []string{"delayed"}) {
+	if facts, err := w.step("b"); err == nil || errors.Is(err, errYielded) || !slices.Equal(facts, []string{"blocked"}) {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
 	if r := w.record("b"); !strings.Contains(r.Message, "no room") {

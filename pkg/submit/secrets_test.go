@@ -56,7 +56,7 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	} {
 		w := withSecrets(t)
 		w.config.OpenSecrets, open = open, w.config.OpenSecrets
-		if facts, err := w.step("a"); !errors.Is(err, errSecretsUnreadable) || !slices.Equal(facts, []string{"delayed"}) {
+		if facts, err := w.step("a"); !errors.Is(err, errSecretsUnreadable) || !slices.Equal(facts, []string{"blocked"}) {
 			t.Errorf("%s: facts %q, %v", name, facts, err)
 		}
 		if r := w.record("a"); r.Reason != "SecretsUnreadable" || !strings.Contains(r.Message, "--secrets-key-file") {
@@ -70,9 +70,9 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 func TestASecretThatIsRefused(t *testing.T) {
 	w := withSecrets(t)
 	w.failing("create", "secrets", -1, apierrors.NewForbidden(claims, "train-a", errors.New("not you")))
-	w.must("a", "refused")
+	w.must("a", "rejected")
 	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Error(err)
 	}
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 }

@@ -38,7 +38,7 @@ func TestVolumesOfSeveralNodes(t *testing.T) {
 				w.must("a", "resolved")
 				return
 			}
-			w.must("a", "refused")
+			w.must("a", "rejected")
 			if r := w.record("a"); r.Phase != task.Failed || r.Reason != task.ReasonUnshared || !strings.HasPrefix(r.Message, tt.says) {
 				t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
 			}

@@ -29,7 +29,7 @@ func TestAStoppedTaskHasNoJobsAnyMore(t *testing.T) {
 				_, _ = w.step("a")
 			}
 		}
-		w.must("a", "gone")
+		w.must("a", "cleaned_up")
 		if !w.record("a").CleanedUp {
 			t.Error("the log does not say so")
 		}
@@ -40,7 +40,7 @@ func TestATaskThatIsStoppedBeforeItIsAppliedIsNotCreated(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)
 	w.stop("a")
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 	w.mustCall("get train-a")
 }
 
@@ -75,7 +75,7 @@ func (w *testCluster) mustEnd(id string) {
 	w.t.Helper()
 	for {
 		facts, err := w.step(id)
-		if err == nil && !slices.Equal(facts, []string{"gone"}) {
+		if err == nil && !slices.Equal(facts, []string{"cleaned_up"}) {
 			w.t.Errorf("facts %q", facts)
 		}
 		if err == nil {
@@ -104,7 +104,7 @@ func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 			w := newTestCluster(t)
 			jobs := jobsOf(w.submit("a", 1))
 			w.stop("a")
-			w.must("a", "gone")
+			w.must("a", "cleaned_up")
 			w.watch()
 			tt.since(jobs[0])
 			w.place(jobs[0])
@@ -157,7 +157,7 @@ func TestAStopDeletesNoJobOfOthers(t *testing.T) {
 			tt.alter(job)
 			w.place(job)
 			w.stop("a")
-			w.must("a", "gone")
+			w.must("a", "cleaned_up")
 			if len(w.jobsByName()) != 1 {
 				t.Error("it was deleted")
 			}
@@ -177,7 +177,7 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
 		t.Errorf("error %v", err)
 	}
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 }
 
 // CleanedUp needs an answer of the API server: a failed read proves nothing.
@@ -189,7 +189,7 @@ func TestTaskIsNotCleanedUpWhileTheClusterIsAway(t *testing.T) {
 	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) != 0 {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 }
 
 func TestFinishedJobIsRetained(t *testing.T) {
@@ -218,7 +218,7 @@ func TestFinishedJobIsRetained(t *testing.T) {
 				if !errors.Is(err, errDeletionPending) || len(w.jobsByName()) != 0 {
 					t.Fatalf("error %v, jobs %v", err, w.jobsByName())
 				}
-				w.must("a", "gone")
+				w.must("a", "cleaned_up")
 				return
 			}
 			if err != nil || len(w.jobsByName()) != 1 || again <= 0 || again > time.Hour-tt.ended {
@@ -232,7 +232,7 @@ func TestALateJobThatCannotBeDeletedIsTriedAgain(t *testing.T) {
 	w := newTestCluster(t)
 	jobs := jobsOf(w.submit("a", 1))
 	w.stop("a")
-	w.must("a", "gone")
+	w.must("a", "cleaned_up")
 	w.watch()
 	w.place(jobs[0])
 	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })

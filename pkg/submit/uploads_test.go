@@ -41,5 +41,5 @@ func TestATaskWithUploadsHasASecretWithItsToken(t *testing.T) {
 func TestAServerWithoutAKeyAppliesNoTaskWithUploads(t *testing.T) {
 	w := withFiles(t)
 	w.config.UploadToken = nil
-	w.mustFail("a", errSecretsUnreadable, "delayed")
+	w.mustFail("a", errSecretsUnreadable, "blocked")
 }

@@ -81,8 +81,8 @@ func TestAClaimThatExistsAlready(t *testing.T) {
 		{"ours", func(*corev1.PersistentVolumeClaim) {}, []string{"applied"}, nil},
 		{"ours, being deleted", func(c *corev1.PersistentVolumeClaim) {
 			c.DeletionTimestamp, c.Finalizers = new(metav1.Now()), []string{"wait"}
-		}, []string{"delayed"}, errDeleting},
-		{"of somebody else", func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil }, []string{"refused"}, nil},
+		}, []string{"blocked"}, errDeleting},
+		{"of somebody else", func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil }, []string{"rejected"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestCluster(t)
@@ -100,19 +100,19 @@ func TestRejectedVolumeStaysRejected(t *testing.T) {
 	w := newTestCluster(t)
 	w.create()
 	w.failing("create", "persistentvolumeclaims", -1, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), "data-v", nil))
-	w.mustVolume("refused")
+	w.mustVolume("rejected")
 	w.calls()
 	w.mustVolume()
 	w.mustCall()
 	w.delete()
-	w.mustVolume("gone")
+	w.mustVolume("cleaned_up")
 }
 
 func TestBlockedVolumeIsTriedAgain(t *testing.T) {
 	w := newTestCluster(t)
 	w.create()
 	w.failing("create", "persistentvolumeclaims", 2, apierrors.NewForbidden(claims, "data-v", errors.New("exceeded quota: storage")))
-	for _, want := range [][]string{{"delayed"}, nil} {
+	for _, want := range [][]string{{"blocked"}, nil} {
 		if facts, err := w.volumeStep(); err == nil || !slices.Equal(facts, want) {
 			t.Errorf("facts %q, error %v", facts, err)
 		}
@@ -128,7 +128,7 @@ func TestADeletedVolumeLosesItsClaim(t *testing.T) {
 	if facts, err := w.volumeStep(); !errors.Is(err, errDeletionPending) || len(facts) != 0 || w.claim() != nil {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
-	w.mustVolume("gone")
+	w.mustVolume("cleaned_up")
 	w.calls()
 	w.mustVolume()
 	w.mustCall()
@@ -142,7 +142,7 @@ func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 	w.mustVolume("applied")
 	w.delete()
 	_, _ = w.volumeStep()
-	w.mustVolume("gone")
+	w.mustVolume("cleaned_up")
 	w.watch()
 	w.placeClaim(objects.Claim(record, namespace))
 	w.awaitStore("claim", func() (string, bool) { return "", w.store.VolumeView("v").Claim != nil })
@@ -159,7 +159,7 @@ func TestAClaimThatNobodyNotedIsDeletedToo(t *testing.T) {
 	if _, err := w.volumeStep(); !errors.Is(err, errDeletionPending) || w.claim() != nil {
 		t.Errorf("error %v, claim %v", err, w.claim())
 	}
-	w.mustVolume("gone")
+	w.mustVolume("cleaned_up")
 }
 
 func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
@@ -181,7 +181,7 @@ func TestAClaimOfOthersIsNotDeleted(t *testing.T) {
 			tt.alter(claim)
 			w.placeClaim(claim)
 			w.delete()
-			w.mustVolume("gone")
+			w.mustVolume("cleaned_up")
 			if w.claim() == nil {
 				t.Error("it was deleted")
 			}

@@ -60,7 +60,7 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 				w.submit("a", 1)
 				w.must("a", "applied")
 				w.append(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Completed}})
-				took := w.until("a", "gone")
+				took := w.until("a", "cleaned_up")
 				if took > w.config.KeepJobs+firstRetry || wrong >= 0 && took < w.config.KeepJobs {
 					t.Errorf("they are kept for %s", took)
 				}

@@ -22,23 +22,23 @@ type Command struct {
 
 	Admitted  *Admitted  `json:"admitted,omitempty"`
 	Resolved  *Resolved  `json:"resolved,omitempty"`
-	Blocked   *Blocked   `json:"delayed,omitempty"`
+	Blocked   *Blocked   `json:"blocked,omitempty"`
 	Applied   *Applied   `json:"applied,omitempty"`
 	Started   *Started   `json:"started,omitempty"`
 	Restarted *Restarted `json:"restarted,omitempty"`
 	Ended     *Ended     `json:"ended,omitempty"`
-	Rejected  *Rejected  `json:"refused,omitempty"`
-	CleanedUp *CleanedUp `json:"gone,omitempty"`
+	Rejected  *Rejected  `json:"rejected,omitempty"`
+	CleanedUp *CleanedUp `json:"cleaned_up,omitempty"`
 	Adopted   *Adopted   `json:"adopted,omitempty"`
 	Claimed   *Claimed   `json:"claimed,omitempty"`
 
 	OutputsStored *outputs.Stored `json:"outputs_stored,omitempty"`
 
-	ExpireHistory *ExpireHistory `json:"forget,omitempty"`
-	DeleteUploads *DeleteUploads `json:"discard,omitempty"`
+	ExpireHistory *ExpireHistory `json:"expire_history,omitempty"`
+	DeleteUploads *DeleteUploads `json:"delete_uploads,omitempty"`
 
-	SnapshotMarker *SnapshotMarker `json:"mark,omitempty"`
-	SnapshotStored *SnapshotStored `json:"kept,omitempty"`
+	SnapshotMarker *SnapshotMarker `json:"snapshot_marker,omitempty"`
+	SnapshotStored *SnapshotStored `json:"snapshot_stored,omitempty"`
 }
 
 // Submit submits a task. Submit contains the choices of the server, so that every pod
@@ -62,7 +62,7 @@ type Submit struct {
 	// If a task has secrets, Sealed contains the encrypted values, and Task.Secrets has
 	// Redacted in place of each value. Package seal encrypts and decrypts.
 	Sealed     []byte `json:"sealed,omitempty"`
-	SecretsMAC string `json:"mark,omitempty"` // equal for equal values under the same Key; has no other use
+	SecretsMAC string `json:"secrets_mac,omitempty"` // equal for equal values under the same Key; has no other use
 
 	// After and AfterAny name tasks of User that are earlier in the log, by id or idempotency
 	// key. The task gets Jobs only when the tasks in After have completed and the tasks in

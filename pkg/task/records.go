@@ -25,9 +25,9 @@ type Record struct {
 	Nodes     []Node            `json:"nodes,omitempty"`  // as of Started or Ended
 	Reason    string            `json:"reason,omitempty"` // of a failure, or of a delay while Pending
 	Message   string            `json:"message,omitempty"`
-	Outputs   []outputs.Record  `json:"outputs,omitempty"`  // by rank
-	Attempts  []Attempt         `json:"attempts,omitempty"` // by rank and number, without Output; see package attempt for the limit
-	CleanedUp bool              `json:"gone,omitempty"`     // the task is over, and the cluster has no object of it left
+	Outputs   []outputs.Record  `json:"outputs,omitempty"`    // by rank
+	Attempts  []Attempt         `json:"attempts,omitempty"`   // by rank and number, without Output; see package attempt for the limit
+	CleanedUp bool              `json:"cleaned_up,omitempty"` // the task is over, and the cluster has no object of it left
 
 	Admitted bool `json:"admitted,omitempty"` // the task may have Jobs
 	Adopted  bool `json:"adopted,omitempty"`  // the record was made from the Jobs of the task, because the log was lost
@@ -100,12 +100,12 @@ type VolumeRecord struct {
 	Order     uint64    `json:"order"`
 	CreatedAt time.Time `json:"created_at"`
 
-	UID       string    `json:"uid,omitempty"`       // of the claim; empty until Applied
-	Deleted   bool      `json:"deleted,omitempty"`   // the owner deleted the volume; only the controller still reads the record
-	DeletedAt time.Time `json:"deleted_at,omitzero"` // when the deletion was stored
-	EndSeq    uint64    `json:"end_seq,omitempty"`   // position of the deletion in the log
-	CleanedUp bool      `json:"gone,omitempty"`      // the volume is deleted, and the cluster has no object of it left
-	Rejected  bool      `json:"refused,omitempty"`
+	UID       string    `json:"uid,omitempty"`        // of the claim; empty until Applied
+	Deleted   bool      `json:"deleted,omitempty"`    // the owner deleted the volume; only the controller still reads the record
+	DeletedAt time.Time `json:"deleted_at,omitzero"`  // when the deletion was stored
+	EndSeq    uint64    `json:"end_seq,omitempty"`    // position of the deletion in the log
+	CleanedUp bool      `json:"cleaned_up,omitempty"` // the volume is deleted, and the cluster has no object of it left
+	Rejected  bool      `json:"rejected,omitempty"`
 	Phase     string    `json:"phase,omitempty"`  // of the claim, as of Claimed; empty before
 	Reason    string    `json:"reason,omitempty"` // of a rejection, or of a delay before Applied
 	Message   string    `json:"message,omitempty"`

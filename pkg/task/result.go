@@ -2,14 +2,14 @@ package task
 
 // A Result is what the fold decided about one command. Every pod reaches the same Result.
 type Result struct {
-	ID        string    `json:"id,omitempty"`       // id of the task or volume of the command
-	Count     int       `json:"count,omitempty"`    // number of tasks that a StopAll stopped
-	Warnings  []string  `json:"warnings,omitempty"` // sentences for the user
-	Rejection Rejection `json:"refusal,omitempty"`  // empty if the command took effect
-	Tasks     []string  `json:"tasks,omitempty"`    // for RejectedInUse: ids of the tasks that use the volume
-	Sums      []string  `json:"sums,omitempty"`     // for RejectedMissingUploads: SHA-256 of the missing uploads
-	Field     string    `json:"field,omitempty"`    // for RejectedPredecessor: after or after_any
-	Missing   string    `json:"missing,omitempty"`  // for RejectedPredecessor: the id or key in Field
+	ID        string    `json:"id,omitempty"`        // id of the task or volume of the command
+	Count     int       `json:"count,omitempty"`     // number of tasks that a StopAll stopped
+	Warnings  []string  `json:"warnings,omitempty"`  // sentences for the user
+	Rejection Rejection `json:"rejection,omitempty"` // empty if the command took effect
+	Tasks     []string  `json:"tasks,omitempty"`     // for RejectedInUse: ids of the tasks that use the volume
+	Sums      []string  `json:"sums,omitempty"`      // for RejectedMissingUploads: SHA-256 of the missing uploads
+	Field     string    `json:"field,omitempty"`     // for RejectedPredecessor: after or after_any
+	Missing   string    `json:"missing,omitempty"`   // for RejectedPredecessor: the id or key in Field
 }
 
 // A Rejection is the reason why a command or a fact had no effect.

@@ -32,7 +32,7 @@ func TestPanicWhileReconcilingTask(t *testing.T) {
 // A panic while stopping a task delays no other task, and the next attempt stops the task.
 func TestPanicWhileStoppingTask(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"before-delete-job", "after-append-gone"} {
+	for _, point := range []string{"before-delete-job", "after-append-cleaned-up"} {
 		poisoned(t, point, func(_ *testing.T, s *scenario) {
 			s.submit("poison", 2, nil)
 			s.runs("poison")

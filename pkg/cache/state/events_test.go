@@ -123,7 +123,7 @@ func TestWhatHoldsOfAllEvents(t *testing.T) {
 		var at task.EventID
 		entries := generator{rand.New(rand.NewPCG(seed, 6))}.log(300)
 		for i := range entries { // another object may have the id of an expired one
-			entries[i].Commands = slices.DeleteFunc(entries[i].Commands, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(`"forget"`)) })
+			entries[i].Commands = slices.DeleteFunc(entries[i].Commands, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(`"expire_history"`)) })
 		}
 		for _, e := range eventsOf(folded(s, entries)) {
 			k := e.Key()

@@ -17,7 +17,7 @@ type answered struct {
 	Key    string      `json:"key"`
 	Body   string      `json:"body"` // identifies the request
 	At     time.Time   `json:"at"`   // log time of the command
-	Result task.Result `json:"verdict"`
+	Result task.Result `json:"result"`
 }
 
 // once applies a stop or a deletion, unless an earlier command of the user has the same key: the result

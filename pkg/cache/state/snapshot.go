@@ -99,7 +99,7 @@ type writerLine struct {
 	ID      string        `json:"id"`
 	Number  uint64        `json:"number"`
 	Seq     uint64        `json:"seq"`
-	Results []task.Result `json:"verdicts"`
+	Results []task.Result `json:"results"`
 }
 
 // Encode writes the snapshot as lines of JSON. The error is the error of w.

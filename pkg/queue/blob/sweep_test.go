@@ -146,14 +146,14 @@ func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	}
 	sweep(now.Add(5*retention/4), "ann/2", "ann/3")
 	sweep(now.Add(5*retention/4+time.Minute), "ann/3") // a task needs ann/3
-	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
+	if facts := l.facts(); !slices.Equal(facts, []string{"delete_uploads"}) {
 		t.Errorf("facts %q", facts)
 	}
 	l.append(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
 	sweep(now.Add(9*retention/4), "ann/3") // ann/3 was used until the end of its task
 	sweep(now.Add(5*retention), "ann/3")
 	sweep(now.Add(5*retention + time.Minute))
-	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) {
+	if facts := l.facts(); !slices.Equal(facts, []string{"delete_uploads"}) {
 		t.Errorf("facts %q", facts)
 	}
 	l.unknown = true
@@ -207,7 +207,7 @@ func sweepsUploads(t *testing.T) {
 	}()
 	time.Sleep(21 * time.Second)
 	synctest.Wait()
-	if facts := l.facts(); !slices.Equal(facts, []string{"discard"}) || len(store.fakeUploads) != 1 {
+	if facts := l.facts(); !slices.Equal(facts, []string{"delete_uploads"}) || len(store.fakeUploads) != 1 {
 		t.Errorf("facts %q, %d objects while the store is away", facts, len(store.fakeUploads))
 	}
 	if !strings.Contains(said.String(), "away") {
