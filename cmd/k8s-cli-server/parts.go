@@ -134,23 +134,25 @@ func (p *parts) newServer(tailer *logs.Tailer, pods exec.Pods, who *auth.Authent
 		DefaultImage: c.defaultImage,
 		Limits:       policy.Limits{Nodes: c.maxNodes, CPUs: c.maxCPUs, Memory: int64(c.maxMemory), GPUs: c.maxGPUs},
 		Policy:       c.policy.tasks,
-		Sealer:       p.deps.taskSealer(),
+		Sealer:       p.deps.sealer,
 		Nodes:        p.store.Nodes(),
-		Previewer:    &previewer{store: p.store, namespace: c.namespace},
-		NotifySecret: p.notifySecret(),
-		Login:        c.identity.login(),
-		Version:      release.Read().Version,
-		Hosts:        c.identity.allowedHosts(),
-		Client:       c.identity.trustedProxies().Client,
-		UserLimits:   c.perUser.limits(),
-		Slots:        c.atOnce.limits(),
-		Usage:        p.store,
-		Pages:        pages,
-		Sessions:     p.sessions,
-		Pods:         pods,
-		ExecLimits:   c.exec.limits,
-		Logger:       p.logger,
-		Trace:        tracer,
+		Preview: func(s task.Submit) ([]json.RawMessage, []string, error) {
+			return submit.Preview(p.store, s, c.namespace)
+		},
+		NotifySecret:  p.notifySecret(),
+		Login:         c.identity.login(),
+		Version:       release.Read().Version,
+		Hosts:         c.identity.allowedHosts(),
+		Client:        c.identity.trustedProxies().Client,
+		UserLimits:    c.perUser.limits(),
+		Slots:         c.atOnce.limits(),
+		Usage:         p.store,
+		Pages:         pages,
+		Sessions:      p.sessions,
+		Pods:          pods,
+		ExecLimits: c.exec.limits,
+		Logger:        p.logger,
+		Trace:         tracer,
 	}
 	settings.Uploads, settings.Outputs = p.deps.fileSettings(c)
 	if who != nil {
@@ -160,20 +162,5 @@ func (p *parts) newServer(tailer *logs.Tailer, pods exec.Pods, who *auth.Authent
 		settings.Metrics = p.metrics
 	}
 	viewer := status.NewViewer(p.deps.log, p.store, p.config.namespace)
-	return api.New(p.deps.log, api.Readers{
-		Tasks: viewer, Counts: viewer, Volumes: viewer, Groups: viewer, Usage: viewer, Uploads: viewer, Outputs: viewer, Owners: viewer,
-		Events: status.NewEvents(p.deps.log, p.deps.events, p.store), Logs: tailer,
-	}, p.health, settings)
-}
-
-// A previewer returns the Kubernetes objects that a submission would create.
-type previewer struct {
-	store     *cache.Store
-	namespace string
-}
-
-// Preview returns the objects that the submission would create, and the reasons that
-// would prevent their creation.
-func (p *previewer) Preview(s task.Submit) ([]json.RawMessage, []string, error) {
-	return submit.Preview(p.store, s, p.namespace)
+	return api.New(p.deps.log, api.Readers{Viewer: viewer, Events: status.NewEvents(p.deps.events, p.store), Logs: tailer}, p.health, settings)
 }

@@ -81,21 +81,10 @@ func (d *dependencies) useKey(c submit.Config) submit.Config {
 	return c
 }
 
-// taskSealer returns the sealer for the secrets of tasks, or nil without a key.
-func (d *dependencies) taskSealer() api.Sealer {
-	if d.sealer == nil {
-		return nil
-	}
-	return d.sealer
-}
-
-// fileSettings returns the settings of uploads and outputs. Without a key, the verifiers of tokens are nil.
+// fileSettings returns the settings of uploads and outputs. Without a key, Tokens is nil.
 func (d *dependencies) fileSettings(c config) (api.Uploads, archive.OutputConfig) {
-	uploads := api.Uploads{Store: d.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/")}
-	stored := archive.OutputConfig{Store: d.outputs, Limit: int64(c.maxOutputs), Quota: int64(c.perUser.outputs)}
-	if d.sealer != nil {
-		uploads.Tokens, stored.Tokens = d.sealer, d.sealer
-	}
+	uploads := api.Uploads{Store: d.uploads, Limit: int64(c.maxUpload), Advertise: strings.TrimRight(c.advertiseURL, "/"), Tokens: d.sealer}
+	stored := archive.OutputConfig{Store: d.outputs, Limit: int64(c.maxOutputs), Quota: int64(c.perUser.outputs), Tokens: d.sealer}
 	return uploads, stored
 }
 

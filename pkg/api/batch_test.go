@@ -135,9 +135,9 @@ func TestTasksOfABatchThatAreRefused(t *testing.T) {
 		}
 		return task.Result{ID: c.Submit.ID}, nil
 	}
-	s := serveWith(t, f, func(c *Config) { c.Sealer = sealFunc(func(task.Submit) (task.Submit, error) { panic("here") }) })
+	s := serveWith(t, f, func(c *Config) { c.Nodes = nodesFunc(func(task.Resources) (can, known bool) { panic("here") }) })
 	lines := []string{
-		`{"name":"full","run":"true"}`, `{"name":"reused","run":"true"}`, `{"name":"panics","run":"true","secrets":{"A":"b"}}`, `{"name":"good","run":"true"}`,
+		`{"name":"full","run":"true"}`, `{"name":"reused","run":"true"}`, `{"name":"panics","run":"true","resources":{"use_spot":true}}`, `{"name":"good","run":"true"}`,
 	}
 	large := fmt.Sprintf(`{"run":%q}`, strings.Repeat("x", 200_000))
 	b := s.send("POST", batchPath, strings.Join(append(lines, large, "7"), "\n")).batch(t)

@@ -16,15 +16,16 @@ import (
 
 	"k8s-cli/pkg/api/params"
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
 // Events returns past events of tasks and volumes, and subscribes to new events.
 type Events interface {
-	List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) // oldest first
-	Subscribe(ctx context.Context, q task.EventQuery) (task.Subscription, error)
-	Last(ctx context.Context, q task.EventQuery) (task.Event, error) // the zero Event if there is none
+	List(ctx context.Context, r status.Read, q task.EventQuery, limit int) (task.Answer, error) // oldest first
+	Subscribe(r status.Read, q task.EventQuery) (task.Subscription, error)
+	Last(ctx context.Context, r status.Read, q task.EventQuery) (task.Event, error) // the zero Event if there is none
 }
 
 const (
@@ -40,8 +41,7 @@ const (
 // An eventHandler serves the events of tasks and volumes.
 type eventHandler struct {
 	events  Events
-	tasks   TaskReader
-	volumes VolumeReader
+	viewer  *status.Viewer
 	callers *callers
 	slots   *slots.Pool
 	open    *atomic.Int64   // number of open streams
@@ -51,23 +51,25 @@ type eventHandler struct {
 
 func (h *eventHandler) taskEvents(c *fiber.Ctx, user string) error {
 	q := task.EventQuery{Key: task.Key{Kind: task.KindTask, ID: c.Params("id")}}
-	q.User = h.callers.ownerOf(c, user, q.Key.Kind, q.Key.ID)
-	if stale, err := h.tasks.Owns(c.UserContext(), q.User, q.Key.ID); err != nil {
-		return send(c, task.Answer{Stale: stale}, err)
+	read, owner := h.callers.readAs(c, user, q.Key.Kind, q.Key.ID)
+	if err := read.Owns(owner, q.Key.ID); err != nil {
+		return send(c, task.Answer{Stale: read.Stale}, err)
 	}
-	return h.sendEvents(c, user, q)
+	q.User = owner
+	return h.sendEvents(c, read, user, q)
 }
 
 // volumeEvents also serves the events of a deleted volume, until the events expire.
 func (h *eventHandler) volumeEvents(c *fiber.Ctx, user string) error {
 	q := task.EventQuery{Key: task.Key{Kind: task.KindVolume, ID: c.Params("id")}}
-	q.User = h.callers.ownerOf(c, user, q.Key.Kind, q.Key.ID)
-	if answer, err := h.volumes.Volume(c.UserContext(), q.User, q.Key.ID); err != nil {
-		if last, wrong := h.events.Last(c.UserContext(), q); wrong != nil || last.Key() != q.Key {
+	read, owner := h.callers.readAs(c, user, q.Key.Kind, q.Key.ID)
+	q.User = owner
+	if answer, err := read.Volume(q.User, q.Key.ID); err != nil {
+		if last, wrong := h.events.Last(c.UserContext(), read, q); wrong != nil || last.Key() != q.Key {
 			return send(c, answer, cmp.Or(wrong, err))
 		}
 	}
-	return h.sendEvents(c, user, q)
+	return h.sendEvents(c, read, user, q)
 }
 
 func (h *eventHandler) allEvents(c *fiber.Ctx, user string) (err error) {
@@ -78,11 +80,11 @@ func (h *eventHandler) allEvents(c *fiber.Ctx, user string) (err error) {
 	if q.Group, err = params.Group(c); err != nil {
 		return err
 	}
-	return h.sendEvents(c, user, q)
+	return h.sendEvents(c, h.viewer.Read(c.UserContext()), user, q)
 }
 
 // sendEvents sends a list of events, or a stream if the request accepts one.
-func (h *eventHandler) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery) (err error) {
+func (h *eventHandler) sendEvents(c *fiber.Ctx, read status.Read, reader string, q task.EventQuery) (err error) {
 	// The header takes precedence over the query: a browser that reconnects repeats the old
 	// URL and adds the newer header.
 	where, last := lastEventHeader, c.Get(lastEventHeader)
@@ -94,13 +96,13 @@ func (h *eventHandler) sendEvents(c *fiber.Ctx, reader string, q task.EventQuery
 	}
 	if wantsStream(c) {
 		q.Now = last == "" && q.Key == task.Key{}
-		return h.streamEvents(c, reader, q)
+		return h.streamEvents(c, read, reader, q)
 	}
 	limit, err := limitOf(c)
 	if err != nil {
 		return err
 	}
-	answer, err := h.events.List(c.UserContext(), q, limit)
+	answer, err := h.events.List(c.UserContext(), read, q, limit)
 	return send(c, answer, err)
 }
 
@@ -137,9 +139,9 @@ func wantsStream(c *fiber.Ctx) bool {
 // over or the server stops. If the listener already received the last event of the object,
 // the response is 204 No Content, which stops a browser from reconnecting (HTML standard,
 // section 9.2.3).
-func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQuery) error {
+func (h *eventHandler) streamEvents(c *fiber.Ctx, read status.Read, reader string, q task.EventQuery) error {
 	if q.After != (task.EventID{}) && q.Key != (task.Key{}) {
-		last, err := h.events.Last(c.UserContext(), q)
+		last, err := h.events.Last(c.UserContext(), read, q)
 		if err != nil {
 			return err
 		}
@@ -154,7 +156,7 @@ func (h *eventHandler) streamEvents(c *fiber.Ctx, reader string, q task.EventQue
 			return err
 		}
 	}
-	listening, err := h.events.Subscribe(c.UserContext(), q)
+	listening, err := h.events.Subscribe(read, q)
 	if err != nil {
 		slot.Release()
 		return err

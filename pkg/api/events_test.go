@@ -154,7 +154,7 @@ func TestWhereAStreamBegins(t *testing.T) {
 
 func TestAListOfEvents(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{"events":[]}`), ETag: `W/"1"`, Next: "3.1"}})
+	s := serve(t, &fake{eventList: task.Answer{Body: []byte(`{"events":[]}`), ETag: `W/"1"`, Next: "3.1"}})
 	a := s.send("GET", "/events?limit=1&last_event_id=2.1&all_users=true", "")
 	if a.StatusCode != 200 || a.body != `{"events":[]}` || a.Header.Get(nextHeader) != "3.1" || s.limit != 1 ||
 		s.wanted != (task.EventQuery{User: "ann", AllUsers: true, After: task.EventID{Seq: 2, N: 1}}) {
@@ -168,12 +168,11 @@ func TestAListOfEvents(t *testing.T) {
 	s.send("POST", "/events", "").wantError(t, 405, "not allowed")
 }
 
-func TestEventsOfWhatIsUnknown(t *testing.T) {
+func TestEventsOfUnknownObjects(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &fake{err: task.ErrNoTask("x")})
+	s := serve(t, &fake{})
 	s.send("GET", "/tasks/x/events", "").wantError(t, 404, "Task x not found")
 	s.send("GET", "/tasks/x/events", "", "Accept", typeEvents).wantError(t, 404, "Task x not found")
-	s.err = task.ErrNoVolume("x")
 	s.send("GET", "/volumes/x/events", "").wantError(t, 404, "Volume x not found")
 }
 

@@ -11,12 +11,11 @@ import (
 
 // addExec adds the routes of exec sessions in the pods of tasks. Only the owner of a task may open
 // sessions: an administrator may not, because a session can read the secrets of the task.
-func (s *Server) addExec(read Readers, who *callers, audit *auditor, c Config) {
+func (s *Server) addExec(who *callers, audit *auditor, c Config) {
 	s.exec = &exec.Handler{
 		Pods: c.Pods, Slots: s.slots.sessions, Limits: c.ExecLimits, Closing: s.closing,
 		Owned: func(ctx context.Context, user, id string) error {
-			_, err := read.Tasks.Owns(ctx, user, id)
-			return err
+			return who.viewer.Read(ctx).Owns(user, id)
 		},
 		Identify: func(c *fiber.Ctx, user, what string) (*exec.Caller, error) {
 			if who.isForeign(c) {

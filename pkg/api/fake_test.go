@@ -5,36 +5,84 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strings"
+	"testing"
+	"time"
 
+	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
-	"k8s-cli/pkg/task/query"
-	"k8s-cli/pkg/task/usage"
 )
 
 // The dependencies of a server, implemented by one fake.
 type (
-	fakeLog          struct{ *fake }
-	fakeTasks        struct{ *fake }
-	fakeVolumes      struct{ *fake }
-	fakeGroups       struct{ *fake }
-	fakeUploadReader struct{ *fake }
-	fakeOwners       struct{ *fake }
-	fakeEvents       struct{ *fake }
-	fakeTailer       struct{ *fake }
-	fakeHealth       struct{ *fake }
+	fakeLog    struct{ *fake }
+	fakeEvents struct{ *fake }
+	fakeTailer struct{ *fake }
+	fakeHealth struct{ *fake }
 )
 
-func (f *fake) readers() Readers {
-	return Readers{
-		Tasks: fakeTasks{f}, Counts: fakeTasks{f}, Volumes: fakeVolumes{f}, Groups: fakeGroups{f}, Usage: fakeGroups{f}, Uploads: fakeUploadReader{f}, Owners: fakeOwners{f},
-		Events: fakeEvents{f}, Logs: fakeTailer{f},
+// newServer returns a server whose dependencies are the fake, and a viewer of the store of the fake.
+func (f *fake) newServer(c Config) *Server {
+	return New(fakeLog{f}, f.readers(fakeLog{f}), fakeHealth{f}, c)
+}
+
+func (f *fake) readers(log status.Log) Readers {
+	if f.store == nil {
+		f.fold(nil, submitted("ann", "a"), submitted("ann", "anns"), submitted("ann", "y"), submitted("bob", "x"), created("ann", "a"), created("ann", "anns"))
+	}
+	return Readers{Viewer: status.NewViewer(log, f.store, "default"), Events: fakeEvents{f}, Logs: fakeTailer{f}}
+}
+
+func submitted(user, id string) task.Command {
+	return task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Spec{Name: id, Run: "true"}}}
+}
+
+func created(user, id string) task.Command {
+	return task.Command{Create: &task.Create{ID: id, User: user, Volume: task.Volume{Name: id, Size: "1Gi"}}}
+}
+
+// fold folds commands into the store, an entry for each.
+func (f *fake) fold(t *testing.T, commands ...task.Command) {
+	if f.store == nil {
+		f.store = cache.New()
+		f.foldEntry(t)
+	}
+	for _, c := range commands {
+		raw, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.foldEntry(t, raw)
 	}
 }
 
-// newServer returns a server whose dependencies are the fake.
-func (f *fake) newServer(c Config) *Server { return New(fakeLog{f}, f.readers(), fakeHealth{f}, c) }
+func (f *fake) foldEntry(t *testing.T, commands ...json.RawMessage) {
+	e := task.Entry{Version: task.EntryVersion, Log: "log", Seq: f.entries + 1, Time: time.Now(), Commands: commands}
+	if f.entries > 0 {
+		e.Writer, e.Number = "writer", f.entries
+	}
+	f.entries++
+	results, err := f.store.Fold(e)
+	for _, r := range results {
+		err = errors.Join(err, errorOfResult(r))
+	}
+	if err != nil {
+		t.Fatalf("fold %s: %v", commands, err)
+	}
+}
+
+// WaitReadIndex counts the read barriers of the server.
+func (f fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
+	f.reads.Add(1)
+	return f.lostFor, f.lostFor == 0
+}
+
+func (f fakeLog) Submission(context.Context, uint64, string) (task.Spec, error) {
+	return task.Spec{Run: "true"}, nil
+}
 
 func (f fakeLog) AppendBatch(ctx context.Context, commands []task.Command) (results []task.Result, errs []error) {
 	for _, c := range commands {
@@ -67,101 +115,27 @@ func (f fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) 
 
 func (f fakeLog) CheckCapacity() error { return f.capacityErr }
 
-func (f fakeTasks) Task(_ context.Context, user, id string) (task.Answer, error) {
-	return f.ask("task " + user + " " + id)
-}
-
-func (f fakeTasks) Owns(_ context.Context, user, id string) (string, error) {
-	a, err := f.ask("task " + user + " " + id)
-	return a.Stale, err
-}
-
-func (f fakeTasks) Spec(_ context.Context, user, id string) (task.Answer, error) {
-	return f.ask("spec " + user + " " + id)
-}
-
-func (f fakeTasks) Tasks(_ context.Context, l query.List, _ func(string) bool) query.Answer {
-	a, _ := f.ask("tasks " + l.Caller)
-	f.list = l
-	return query.Answer{Answer: a, Total: f.total, NextPage: l.NextPage(a.Next)}
-}
-
-func (f fakeTasks) Summary(_ context.Context, user string, all bool, _ func(string) bool) task.Answer {
-	a, _ := f.ask(fmt.Sprintf("summary %s %t", user, all))
-	return a
-}
-
-func (f fakeTasks) Capacity(context.Context, func(string) bool) task.Answer {
-	a, _ := f.ask("capacity")
-	return a
-}
-
-func (f fakeVolumes) Volume(_ context.Context, user, id string) (task.Answer, error) {
-	return f.ask("volume " + user + " " + id)
-}
-
-func (f fakeVolumes) Volumes(_ context.Context, q task.Query) task.Answer {
-	user := q.User
-	if q.AllUsers {
-		user += " and all"
-	}
-	a, _ := f.ask("volumes " + user)
-	f.query = q
-	return a
-}
-
-func (f fakeVolumes) PendingMounts(_ context.Context, volume string) []string {
-	return f.awaiting[volume]
-}
-
-func (f fakeGroups) Group(_ context.Context, user, name string) (task.Answer, error) {
-	return f.ask("group " + user + " " + name)
-}
-
-func (f fakeGroups) Groups(_ context.Context, q task.Query) task.Answer {
-	a, _ := f.ask(fmt.Sprintf("groups %s %t", q.User, q.AllUsers))
-	f.query = q
-	return a
-}
-
-func (f fakeGroups) Usage(_ context.Context, q usage.Query) task.Answer {
-	a, _ := f.ask(fmt.Sprintf("usage %s %t %q %s %v", q.User, q.AllUsers, q.Group, q.Since, q.By))
-	return a
-}
-
-func (f fakeOwners) Owner(_ context.Context, k task.Key) (string, bool) {
-	return "ann", k.ID == "anns"
-}
-
-func (f fakeEvents) List(_ context.Context, q task.EventQuery, limit int) (task.Answer, error) {
+func (f fakeEvents) List(_ context.Context, _ status.Read, q task.EventQuery, limit int) (task.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.wanted, f.limit = q, limit
-	return f.ask("events " + q.User)
+	return f.eventList, nil
 }
 
-func (f fakeEvents) Subscribe(_ context.Context, q task.EventQuery) (task.Subscription, error) {
+func (f fakeEvents) Subscribe(_ status.Read, q task.EventQuery) (task.Subscription, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wanted = q
 	return f.listen(q)
 }
 
-func (f fakeEvents) Last(context.Context, task.EventQuery) (task.Event, error) {
+func (f fakeEvents) Last(context.Context, status.Read, task.EventQuery) (task.Event, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.events) == 0 {
 		return task.Event{}, nil
 	}
 	return f.events[len(f.events)-1], nil
-}
-
-func (f fakeUploadReader) Upload(_ context.Context, user, sum string) (task.UploadRecord, error) {
-	_, err := f.ask("upload " + user + " " + sum)
-	return task.UploadRecord{}, err
-}
-
-func (f fakeUploadReader) TaskUpload(_ context.Context, id, sum string) (task.UploadRecord, error) {
-	_, err := f.ask("file " + id + " " + sum)
-	return task.UploadRecord{}, err
 }
 
 func (f fakeTailer) Check(string, task.LogOptions) error { return f.check }
@@ -187,21 +161,22 @@ func (f fakeHealth) Ready() bool { return f.health.Ready }
 
 func (f fakeHealth) Health() Health { return f.health }
 
-// Functions that implement interfaces of a Config.
-type (
-	nodesFunc   func(task.Resources) (can, known bool)
-	sealFunc    func(task.Submit) (task.Submit, error)
-	previewFunc func(task.Submit) ([]json.RawMessage, []string, error)
-	tokenFunc   func(id, token string) bool
-)
+// A nodesFunc implements submission.Machines.
+type nodesFunc func(task.Resources) (can, known bool)
 
 func (f nodesFunc) CanHold(r task.Resources) (can, known bool) { return f(r) }
 
 // HasSpot asks for a task with nothing but use_spot.
 func (f nodesFunc) HasSpot() (has, known bool) { return f(task.Resources{UseSpot: true}) }
 
-func (f sealFunc) Seal(s task.Submit) (task.Submit, error) { return f(s) }
+// sealer is the sealer of all servers with a key.
+var sealer = func() *seal.Sealer {
+	s, err := seal.New([]byte(strings.Repeat("k", seal.MinKeyBytes)))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}()
 
-func (f previewFunc) Preview(s task.Submit) ([]json.RawMessage, []string, error) { return f(s) }
-
-func (f tokenFunc) VerifyToken(id, token string) bool { return f(id, token) }
+// noObjects is a preview without objects.
+func noObjects(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }

@@ -1,26 +1,18 @@
 package api
 
 import (
-	"context"
-
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 )
 
-// A GroupReader answers reads of groups of tasks.
-type GroupReader interface {
-	// error of kind problem.NotFound if user has no such group
-	Group(ctx context.Context, user, name string) (task.Answer, error)
-	Groups(ctx context.Context, q task.Query) task.Answer
-}
-
 // A groupHandler shows groups of tasks.
 type groupHandler struct {
-	groups  GroupReader
+	viewer  *status.Viewer
 	callers *callers
 }
 
@@ -30,7 +22,7 @@ func (h *groupHandler) listGroups(c *fiber.Ctx, user string) error {
 		return err
 	}
 	q.User = user
-	return send(c, h.groups.Groups(c.UserContext(), q), nil)
+	return send(c, h.viewer.Read(c.UserContext()).Groups(q), nil)
 }
 
 // showGroup shows a group of the caller. Callers who may list the tasks of all users may name
@@ -46,6 +38,6 @@ func (h *groupHandler) showGroup(c *fiber.Ctx, user string) error {
 		}
 		user = owner
 	}
-	answer, err := h.groups.Group(c.UserContext(), user, c.Params(group.Param))
+	answer, err := h.viewer.Read(c.UserContext()).Group(user, c.Params(group.Param))
 	return send(c, answer, err)
 }

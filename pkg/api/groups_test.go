@@ -97,28 +97,51 @@ func TestStopOfAGroup(t *testing.T) {
 	}
 }
 
-func TestWhoseGroupsAreShown(t *testing.T) {
+// grouped returns a task of a group.
+func grouped(user, id, group string) task.Command {
+	c := submitted(user, id)
+	c.Submit.Group = group
+	return c
+}
+
+func TestGroupsOfTheCaller(t *testing.T) {
 	t.Parallel()
-	s := serveWith(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`}}, withAuthenticator)
+	f := &fake{}
+	f.fold(t, grouped("ann", "a1", "g"), grouped("ann", "a2", "g"), grouped("bob", "b", "g"))
+	s := serveWith(t, f, withAuthenticator)
+	const anns, bobs = `{"group":"g","user":"ann",`, `{"group":"g","user":"bob",`
 	for _, tt := range []struct{ path, token, want string }{
-		{"/groups", "bobs", "groups bob false"},
-		{"/groups?all_users=true", "roots", "groups root true"},
-		{"/groups/g", "bobs", "group bob g"},
-		{"/groups/g?user=bob", "bobs", "group bob g"},
-		{"/groups/g?user=ann", "roots", "group ann g"},
+		{"/groups", "bobs", `{"groups":[` + bobs},
+		{"/groups?all_users=true", "roots", `{"groups":[` + bobs},
+		{"/groups?all_users=true", "roots", "," + anns},
+		{"/groups/g", "bobs", bobs},
+		{"/groups/g?user=bob", "bobs", bobs},
+		{"/groups/g?user=ann", "roots", anns},
 		{"/groups/g?user=ann", "bobs", "user: only administrators"},
 		{"/groups/g?user=%20", "roots", "user: the name is empty"},
 	} {
-		s.wantQuestion(tt.path, tt.token, tt.want)
+		s.wantAnswer(tt.path, tt.token, tt.want)
+	}
+	if a := s.send("GET", "/groups", "", "Authorization", "Bearer bobs"); a.names(t) != "g" {
+		t.Errorf("groups of bob: %s", a.body)
 	}
 }
 
 func TestListsOfGroupsHavePages(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`, Next: "7"}})
-	a := s.send("GET", "/groups?limit=2&cursor=9&status=running&name=g", "")
-	if diff := cmp.Diff(task.Query{User: "ann", Name: "g", Phase: task.Running, Limit: 2, Before: 9}, s.query); diff != "" || a.Header.Get(nextHeader) != "7" {
-		t.Errorf("next %q, query (-want +got):\n%s", a.Header.Get(nextHeader), diff)
+	f := &fake{}
+	for n, name := range []string{"one", "two", "three", "four"} {
+		f.fold(t, grouped("ann", fmt.Sprint("a", n), name))
+	}
+	s := serve(t, f)
+	first := s.send("GET", "/groups?limit=3&status=pending", "")
+	next := first.Header.Get(nextHeader)
+	second := s.send("GET", "/groups?limit=3&status=pending&cursor="+next, "")
+	if first.names(t) != "four three two" || second.names(t) != "one" || next == "" || second.Header.Get(nextHeader) != "" {
+		t.Errorf("%s, next %q, then %s, next %q", first.body, next, second.body, second.Header.Get(nextHeader))
+	}
+	if a := s.send("GET", "/groups?name=two", ""); a.names(t) != "two" {
+		t.Errorf("a group by name: %s", a.body)
 	}
 	s.send("GET", "/groups?cursor=x", "").wantError(t, 422, `cursor: "x" is not a cursor of this server`)
 }

@@ -9,53 +9,46 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
-	"k8s-cli/pkg/task/query"
 )
 
 // A fake implements all dependencies of a server. A fake records the calls and returns what
-// a test sets.
+// a test sets. The server reads the store of the fake; without a store of the test, it has the
+// tasks a, anns and y of ann and x of bob, and the volumes a and anns of ann. What the server appends
+// does not change the store.
 type fake struct {
 	verdict     func(task.Command) (task.Result, error)
-	answer      task.Answer
-	err         error
 	tail        func(context.Context, task.LogOptions, *bufio.Writer) error
 	check       error
 	capacityErr error
+	eventList   task.Answer
 	events      []task.Event
 	listen      func(q task.EventQuery) (task.Subscription, error)
 	health      Health
 	holds       func(task.Resources) (can, known bool)
 
-	awaiting map[string][]string // ids of tasks, by volume
+	store   *cache.Store
+	entries uint64
+	lostFor time.Duration // for which the end of the log is unknown; 0 if it is known
+	reads   atomic.Int64  // read barriers
 
 	mu       sync.Mutex
 	commands []task.Command
-	asked    []string // calls of the readers
-	query    task.Query
-	list     query.List
-	total    int
 	wanted   task.EventQuery
 	limit    int
 	options  task.LogOptions
 	lines    logpos.Range
 	linesErr error
-}
-
-func (f *fake) ask(what string) (task.Answer, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked = append(f.asked, what)
-	return f.answer, f.err
 }
 
 func (f *fake) told() []task.Command {
@@ -71,12 +64,6 @@ func (f *fake) take() []task.Command {
 	commands := f.commands
 	f.commands = nil
 	return commands
-}
-
-func (f *fake) questions() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asked
 }
 
 // A served server listens on a port of its own until the test ends.
@@ -194,21 +181,34 @@ func (s *served) submit(body string, headers ...string) string {
 	return got.ID
 }
 
-// wantQuestion checks what the readers are asked by a request with a token. If the request is
-// rejected, the error must contain want.
-func (s *served) wantQuestion(path, token, want string) {
+// wantAnswer checks the body of the answer to a request with a token, or the error of a request
+// that is rejected: it must contain want.
+func (s *served) wantAnswer(path, token, want string) {
 	s.t.Helper()
-	s.asked = nil
-	a := s.send("GET", path, "", "Authorization", "Bearer "+token)
-	if a.StatusCode != 200 {
-		if !strings.Contains(a.body, want) {
-			s.t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+	if a := s.send("GET", path, "", "Authorization", "Bearer "+token); !strings.Contains(a.body, want) {
+		s.t.Errorf("%s of %s: %d %s, want %s", path, token, a.StatusCode, a.body, want)
+	}
+}
+
+// names returns the ids of the objects of a list.
+func (a answered) names(t *testing.T) string {
+	t.Helper()
+	var lists map[string][]map[string]any
+	if err := json.Unmarshal([]byte(a.body), &lists); err != nil {
+		t.Fatalf("%d %s: %v", a.StatusCode, a.body, err)
+	}
+	var names []string
+	for _, list := range lists {
+		for _, o := range list {
+			for _, field := range []string{"task_id", "volume_id", "id", "group"} {
+				if name, ok := o[field].(string); ok {
+					names = append(names, name)
+					break
+				}
+			}
 		}
-		return
 	}
-	if got := s.questions(); !slices.Equal(got, []string{want}) {
-		s.t.Errorf("%s of %s: %q", path, token, got)
-	}
+	return strings.Join(names, " ")
 }
 
 // raw sends raw requests one after the other on one connection, and returns their

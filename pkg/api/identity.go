@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
@@ -28,17 +29,12 @@ const (
 	adminKey     = "admin" // key in Locals: task.Identity of a user who may list the tasks of all users
 )
 
-// An OwnerReader returns the owner of a task or volume.
-type OwnerReader interface {
-	Owner(ctx context.Context, k task.Key) (user string, ok bool)
-}
-
 // callers identifies the sender of a request and the user in whose name the request is
 // handled.
 type callers struct {
 	auth     Authenticator     // nil means that X-User is trusted
-	sessions *browser.Sessions // of browsers; may be nil
-	owners   OwnerReader
+	sessions *browser.Sessions // of browsers; nil if there are none
+	viewer   *status.Viewer
 	hosts    map[string]bool                                      // host names of the server besides localhost
 	queries  query.Memo                                           // of GET /tasks
 	client   func(peer netip.Addr, forwarded []string) netip.Addr // see Config.Client
@@ -162,18 +158,33 @@ func (a *callers) allUsers(c *fiber.Ctx) (bool, error) {
 
 var errAllUsers = problem.New(problem.AdministratorRequired, "all_users: only administrators of this server (--admins) may set it; omit it to get your own")
 
-// ownerOf returns the user in whose name a request for a task or volume is handled: the
-// owner if the sender is an administrator, or else the sender.
-func (a *callers) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) string {
-	if a.auth == nil {
-		return user
+// readAs begins the reads of a request for a task or volume, and returns the user in whose name
+// the request is handled: the owner if the sender is an administrator, or else the sender.
+func (a *callers) readAs(c *fiber.Ctx, user string, kind task.Kind, id string) (status.Read, string) {
+	read := a.viewer.Read(c.UserContext())
+	if !a.isAdmin(c) {
+		return read, user
 	}
-	if who, ok := c.Locals(adminKey).(task.Identity); !ok || !who.Admin {
-		return user
-	}
-	if owner, ok := a.owners.Owner(c.UserContext(), task.Key{Kind: kind, ID: id}); ok {
+	if owner, ok := read.Store.Owner(task.Key{Kind: kind, ID: id}); ok {
 		c.Locals(ownerKey, owner)
-		return owner
+		return read, owner
+	}
+	return read, user
+}
+
+// ownerOf returns the user of readAs for a request that reads nothing else.
+func (a *callers) ownerOf(c *fiber.Ctx, user string, kind task.Kind, id string) string {
+	if a.isAdmin(c) {
+		_, user = a.readAs(c, user, kind, id)
 	}
 	return user
+}
+
+// isAdmin reports whether the sender is an administrator.
+func (a *callers) isAdmin(c *fiber.Ctx) bool {
+	if a.auth == nil {
+		return false
+	}
+	who, ok := c.Locals(adminKey).(task.Identity)
+	return ok && who.Admin
 }

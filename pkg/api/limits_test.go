@@ -25,36 +25,36 @@ type fakeUsage struct {
 	keys    map[string]bool
 }
 
-func (m *fakeUsage) Usage(string) task.Usage {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.has
+func (u *fakeUsage) Usage(string) task.Usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.has
 }
 
-func (m *fakeUsage) UploadSize(_, sum string) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.uploads[sum]
+func (u *fakeUsage) UploadSize(_, sum string) int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.uploads[sum]
 }
 
-func (m *fakeUsage) Submitted(_, key string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.keys[key]
+func (u *fakeUsage) Submitted(_, key string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.keys[key]
 }
 
 // take implements fake.verdict.
-func (m *fakeUsage) take(c task.Command) (task.Result, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (u *fakeUsage) take(c task.Command) (task.Result, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	switch {
 	case c.Submit != nil:
-		m.has.Active++
-		m.keys[c.Submit.Key] = true
+		u.has.Active++
+		u.keys[c.Submit.Key] = true
 		return task.Result{ID: c.Submit.ID}, nil
 	case c.Upload != nil:
-		m.has.UploadBytes += c.Upload.Size - m.uploads[c.Upload.Sum]
-		m.uploads[c.Upload.Sum] = c.Upload.Size
+		u.has.UploadBytes += c.Upload.Size - u.uploads[c.Upload.Sum]
+		u.uploads[c.Upload.Sum] = c.Upload.Size
 	}
 	return task.Result{}, nil
 }
@@ -64,7 +64,7 @@ func limited(t *testing.T, most task.UserLimits) (*served, *fakeUsage) {
 	f := &fake{verdict: m.take}
 	return serveWith(t, f, func(c *Config) {
 		c.UserLimits, c.Usage = most, m
-		c.Uploads = Uploads{Store: fakeUploads{}, Limit: 1 << 20, Advertise: "http://here", Tokens: tokenFunc(func(string, string) bool { return false })}
+		c.Uploads = Uploads{Store: fakeUploads{}, Limit: 1 << 20, Advertise: "http://here", Tokens: sealer}
 	}), m
 }
 

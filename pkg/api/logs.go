@@ -37,7 +37,6 @@ const linesTimeout = time.Minute
 // A logHandler serves the logs of tasks.
 type logHandler struct {
 	tailer  Tailer
-	tasks   TaskReader
 	callers *callers
 	slots   *slots.Pool
 	open    *atomic.Int64   // number of open streams
@@ -47,9 +46,9 @@ type logHandler struct {
 
 func (h *logHandler) taskLogs(c *fiber.Ctx, user string) error {
 	id, reader := c.Params("id"), user
-	user = h.callers.ownerOf(c, user, task.KindTask, id)
-	if stale, err := h.tasks.Owns(c.UserContext(), user, id); err != nil {
-		return send(c, task.Answer{Stale: stale}, err)
+	read, user := h.callers.readAs(c, user, task.KindTask, id)
+	if err := read.Owns(user, id); err != nil {
+		return send(c, task.Answer{Stale: read.Stale}, err)
 	}
 	options, err := params.ParseLog(c)
 	if err != nil {

@@ -20,7 +20,7 @@ func notifying(t *testing.T) *served {
 	}
 	return serveWith(t, &fake{}, func(c *Config) {
 		c.Policy.Callbacks, c.NotifySecret = hosts, func(user string) string { return "whsec_" + user }
-		c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
+		c.Preview = noObjects
 	})
 }
 

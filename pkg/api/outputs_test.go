@@ -11,14 +11,7 @@ import (
 	"k8s-cli/pkg/api/archive"
 )
 
-// nodeTokens verifies the tokens of tokenOf.
-type nodeTokens struct{}
-
-func (nodeTokens) VerifyOutputToken(id string, rank int, token string) bool {
-	return token == tokenOf(id, rank)
-}
-
-func tokenOf(id string, rank int) string { return fmt.Sprintf("token of %s-%d", id, rank) }
+func tokenOf(id string, rank int) string { return sealer.OutputToken(id, rank) }
 
 // submitOutputs submits a task of three nodes with outputs.
 func (s *served) submitOutputs() string {
@@ -123,7 +116,7 @@ func TestOutputsThatAreRefused(t *testing.T) {
 	}
 	put(id+"/outputs/0", "-", "x").wantError(t, http.StatusUnauthorized, "Authorization: ")
 	put(id+"/outputs/0", "Basic x", "x").wantError(t, http.StatusUnauthorized, "Authorization: ")
-	for _, wrong := range []string{tokenOf(other, 0), tokenOf(id, 1), "token of " + id} {
+	for _, wrong := range []string{tokenOf(other, 0), tokenOf(id, 1), sealer.UploadToken(id)} {
 		put(id+"/outputs/0", "Bearer "+wrong, "x").wantError(t, http.StatusForbidden, "not the token of this node")
 	}
 	put(id+"/outputs/3", "Bearer "+tokenOf(id, 3), "x").wantError(t, http.StatusNotFound, "no node 3")

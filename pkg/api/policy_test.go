@@ -16,7 +16,7 @@ func TestTasksAreHeldToThePolicy(t *testing.T) {
 	server := func(p policy.Tasks) *served {
 		return serveWith(t, &fake{}, func(c *Config) {
 			c.Policy = p
-			c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
+			c.Preview = noObjects
 		})
 	}
 	none := server(policy.Tasks{})

@@ -15,16 +15,10 @@ import (
 
 const previewPath = "/tasks/preview"
 
-// A Previewer returns the Kubernetes objects of a submission, and warnings about what would
-// prevent their creation.
-type Previewer interface {
-	Preview(s task.Submit) (objects []json.RawMessage, warnings []string, err error)
-}
-
 // A previewHandler serves previews of tasks.
 type previewHandler struct {
 	submitter *submitter
-	previewer Previewer
+	preview   func(task.Submit) ([]json.RawMessage, []string, error)
 	slots     *slots.Pool
 	closing   context.Context //nolint:containedctx // ends with the server
 }
@@ -69,7 +63,7 @@ func (h *previewHandler) previewTask(c *fiber.Ctx, user string) error {
 		return err
 	}
 	defer slot.Release()
-	objects, more, err := h.previewer.Preview(*command.Submit)
+	objects, more, err := h.preview(*command.Submit)
 	if err != nil {
 		return err
 	}

@@ -13,16 +13,13 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 	t.Parallel()
 	var asked []task.Submit
 	s := serveWith(t, &fake{}, func(c *Config) {
-		c.Sealer = sealFunc(func(s task.Submit) (task.Submit, error) {
-			s.Task.Secrets, s.Sealed = map[string]string{"TOKEN": task.Redacted}, []byte("sealed")
-			return s, nil
-		})
-		c.Previewer = previewFunc(func(s task.Submit) ([]json.RawMessage, []string, error) {
+		c.Sealer = sealer
+		c.Preview = func(s task.Submit) ([]json.RawMessage, []string, error) {
 			if asked = append(asked, s); s.Task.Name == "broken" {
 				return nil, nil, errors.New("no objects")
 			}
 			return []json.RawMessage{[]byte(`{"kind":"Job"}`)}, []string{"it waits"}, nil
-		})
+		}
 	})
 	const path = previewPath
 	const want = `{"status":"acceptable","message":"Task is valid; nothing was submitted","warnings":["resources.disk_size: not used; put large data on a volume","it waits"],"objects":[{"kind":"Job"}]}`
@@ -46,7 +43,7 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 func TestAPreviewOfATaskFileHasAFindingForEachField(t *testing.T) {
 	t.Parallel()
 	s := serveWith(t, &fake{}, func(c *Config) {
-		c.Previewer = previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil })
+		c.Preview = noObjects
 	})
 	for _, tt := range []struct {
 		file string

@@ -9,6 +9,7 @@ import (
 	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/openapi"
 	"k8s-cli/pkg/api/submission"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/ui"
@@ -72,22 +73,22 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/docs", documents.Docs)
 	s.app.Get("/docs/:file", openapi.File)
 
-	tasks := &taskHandler{log: log, tasks: read.Tasks, callers: who, submitter: submitter}
+	tasks := &taskHandler{log: log, viewer: read.Viewer, callers: who, submitter: submitter}
 	batches := &batchHandler{submitter: submitter, batches: s.slots.batches, bytes: s.slots.batchBytes, errors: s.errors, closing: s.closing}
-	previews := &previewHandler{submitter: submitter, previewer: c.Previewer, slots: s.slots.previews, closing: s.closing}
+	previews := &previewHandler{submitter: submitter, preview: c.Preview, slots: s.slots.previews, closing: s.closing}
 	logs := &logHandler{
-		tailer: read.Logs, tasks: read.Tasks, callers: who,
+		tailer: read.Logs, callers: who,
 		slots: s.slots.logs, open: &s.metricsByRoute.logs, closing: s.closing, logger: c.Logger,
 	}
 	events := &eventHandler{
-		events: read.Events, tasks: read.Tasks, volumes: read.Volumes, callers: who,
+		events: read.Events, viewer: read.Viewer, callers: who,
 		slots: s.slots.events, open: &s.metricsByRoute.events, closing: s.closing, logger: c.Logger,
 	}
 	uploads := &uploadHandler{
-		uploads: c.Uploads, log: log, reader: read.Uploads, limits: limits,
+		uploads: c.Uploads, log: log, viewer: read.Viewer, limits: limits,
 		incoming: s.slots.uploads, sender: archive.Sender{Slots: s.slots.downloads, Closing: s.closing},
 	}
-	volumes := &volumeHandler{log: log, volumes: read.Volumes, callers: who}
+	volumes := &volumeHandler{log: log, viewer: read.Viewer, callers: who}
 
 	s.app.Post("/tasks/submit", who.authenticated(audit.withAudit("submit", tasks.submitTask)))
 	s.app.Post(previewPath, who.authenticated(previews.previewTask))
@@ -97,11 +98,11 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
 	s.app.Get("/tasks/:id", who.authenticated(audit.withForeignReads("read", tasks.showTask)))
 	s.app.Get("/tasks/:id/spec", who.authenticated(audit.withForeignReads("read spec", tasks.showSpec)))
-	s.addExec(read, who, audit, c)
+	s.addExec(who, audit, c)
 	s.app.Get("/tasks/:id/logs", who.authenticated(audit.withForeignReads("read logs", logs.taskLogs)))
 	s.app.Get("/tasks/:id/events", who.authenticated(audit.withForeignReads("read events", events.taskEvents)))
 	s.app.Get(filesPath, uploads.taskFile)
-	s.addOutputs(log, read, who, audit, c, uploads)
+	s.addOutputs(log, who, audit, c, uploads)
 	s.app.Get("/uploads", who.authenticated(uploads.uploadLimits))
 	s.app.Get("/uploads/:sum", who.authenticated(uploads.getUpload))
 	s.app.Put("/uploads/:sum", who.authenticatedStream(audit.withAudit("upload", uploads.putUpload)))
@@ -111,20 +112,22 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/volumes/:id/events", who.authenticated(events.volumeEvents))
 	s.app.Delete("/volumes/:id", who.authenticated(audit.withAudit("delete volume", volumes.deleteVolume)))
 	s.app.Get("/events", who.authenticated(events.allEvents))
-	groups := &groupHandler{groups: read.Groups, callers: who}
+	groups := &groupHandler{viewer: read.Viewer, callers: who}
 	s.app.Get("/groups", who.authenticated(groups.listGroups))
-	s.app.Get("/usage", who.authenticated((&usageHandler{read.Usage, who}).showUsage))
+	s.app.Get("/usage", who.authenticated((&usageHandler{read.Viewer, who}).showUsage))
 	s.app.Get("/groups/:group", who.authenticated(groups.showGroup))
-	overviews := &overviewHandler{reader: read.Counts, callers: who}
+	overviews := &overviewHandler{viewer: read.Viewer, callers: who}
 	s.app.Get("/summary", who.authenticated(overviews.summary))
 	s.app.Get("/capacity", who.authenticated(overviews.capacity))
 }
 
 // addOutputs adds the routes of the outputs of tasks, which share their slots with uploads.
-func (s *Server) addOutputs(log Log, read Readers, who *callers, audit *auditor, c Config, shared *uploadHandler) {
+func (s *Server) addOutputs(log Log, who *callers, audit *auditor, c Config, shared *uploadHandler) {
 	h := &archive.OutputHandler{
-		OutputConfig: c.Outputs, Log: log, Reader: read.Outputs, Incoming: shared.incoming, Sender: shared.sender, Receive: transferred,
-		OwnerOf: func(c *fiber.Ctx, user, id string) string { return who.ownerOf(c, user, task.KindTask, id) },
+		OutputConfig: c.Outputs, Log: log, Viewer: who.viewer, Incoming: shared.incoming, Sender: shared.sender, Receive: transferred,
+		ReadAs: func(c *fiber.Ctx, user, id string) (status.Read, string) {
+			return who.readAs(c, user, task.KindTask, id)
+		},
 	}
 	s.app.Get("/tasks/:id/outputs/:rank", who.authenticated(audit.withForeignReads("read outputs", h.Get)))
 	s.app.Put("/tasks/:id/outputs/:rank", h.Put)

@@ -6,6 +6,7 @@ package api
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -21,7 +22,9 @@ import (
 	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/api/submission"
+	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/policy"
@@ -85,9 +88,12 @@ type Config struct {
 
 	Trace *trace.Tracer // nil disables tracing
 
-	Sealer    Sealer              // nil means that tasks with secrets are rejected
-	Nodes     submission.Machines // nil means that the machines are unknown
-	Previewer Previewer
+	Sealer *seal.Sealer        // nil means that tasks with secrets are rejected
+	Nodes  submission.Machines // nil means that the machines are unknown
+
+	// Preview returns the Kubernetes objects of a submission, and warnings about what would prevent
+	// their creation.
+	Preview func(s task.Submit) (objects []json.RawMessage, warnings []string, err error)
 
 	Uploads Uploads
 	Outputs archive.OutputConfig
@@ -104,20 +110,11 @@ type Config struct {
 	CloseConnections bool
 }
 
-// Readers answer the reads of a server from memory. Only Logs calls Kubernetes. A reader
-// waits, within bounds, until this pod has folded the commands that were stored before the
-// request.
+// Readers answer the reads of a server. Only Logs calls Kubernetes.
 type Readers struct {
-	Tasks   TaskReader
-	Counts  OverviewReader
-	Volumes VolumeReader
-	Groups  GroupReader
-	Usage   Accountant
-	Uploads UploadReader
-	Outputs archive.OutputReader
-	Owners  OwnerReader
-	Events  Events
-	Logs    Tailer
+	Viewer *status.Viewer
+	Events Events
+	Logs   Tailer
 }
 
 // A Server answers HTTP requests.
@@ -143,7 +140,7 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	who := &callers{auth: c.Auth, owners: read.Owners, hosts: hostNames(c.Hosts), client: c.Client}
+	who := &callers{auth: c.Auth, viewer: read.Viewer, hosts: hostNames(c.Hosts), client: c.Client}
 	if c.Sessions != nil {
 		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer, Login: c.Login}
 	}

@@ -149,7 +149,7 @@ func TestManyDownloadsAtOnce(t *testing.T) {
 	var pods sync.WaitGroup
 	for range nodes {
 		pods.Go(func() {
-			answer, err := s.do("GET", "/tasks/"+id+"/files/"+sum, nil, userHeader, "-", "Authorization", "Bearer token of "+id)
+			answer, err := s.do("GET", "/tasks/"+id+"/files/"+sum, nil, userHeader, "-", "Authorization", "Bearer "+sealer.UploadToken(id))
 			if err != nil {
 				t.Error(err)
 				return

@@ -8,17 +8,13 @@ import (
 
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/submission"
+	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/trace"
 )
-
-// A Sealer encrypts the secrets of a submission before the submission enters the log.
-type Sealer interface {
-	Seal(s task.Submit) (task.Submit, error)
-}
 
 // A submitter checks tasks and appends them to the log.
 type submitter struct {
@@ -29,7 +25,7 @@ type submitter struct {
 	defaultImage string
 	uploads      Uploads
 	outputs      archive.OutputConfig
-	sealer       Sealer              // nil means that tasks with secrets are rejected
+	sealer       *seal.Sealer        // nil means that tasks with secrets are rejected
 	nodes        submission.Machines // nil means that the machines are unknown
 }
 

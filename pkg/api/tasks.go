@@ -2,34 +2,21 @@ package api
 
 import (
 	"cmp"
-	"context"
 
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/params"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/problem"
-	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
-
-// A TaskReader answers reads of tasks.
-type TaskReader interface {
-	// error of kind problem.NotFound if user has no such task
-	Task(ctx context.Context, user, id string) (task.Answer, error)
-	// error of kind problem.NotFound if user has no such task; stale is that of an answer
-	Owns(ctx context.Context, user, id string) (stale string, err error)
-	// error of kind problem.NotFound if user has no such task
-	Spec(ctx context.Context, user, id string) (task.Answer, error)
-	// without a body if the ETag is known
-	Tasks(ctx context.Context, l query.List, known func(etag string) bool) query.Answer
-}
 
 // A taskHandler submits, stops and shows tasks.
 type taskHandler struct {
 	log       Log
-	tasks     TaskReader
+	viewer    *status.Viewer
 	callers   *callers
 	submitter *submitter
 }
@@ -120,13 +107,15 @@ func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
 
 func (h *taskHandler) showTask(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	answer, err := h.tasks.Task(c.UserContext(), h.callers.ownerOf(c, user, task.KindTask, id), id)
+	read, user := h.callers.readAs(c, user, task.KindTask, id)
+	answer, err := read.Task(user, id)
 	return send(c, answer, err)
 }
 
 func (h *taskHandler) showSpec(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	answer, err := h.tasks.Spec(c.UserContext(), h.callers.ownerOf(c, user, task.KindTask, id), id)
+	read, user := h.callers.readAs(c, user, task.KindTask, id)
+	answer, err := read.Spec(c.UserContext(), user, id)
 	return send(c, answer, err)
 }
 
@@ -135,5 +124,5 @@ func (h *taskHandler) listTasks(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	return sendPage(c, h.tasks.Tasks(c.UserContext(), l, known(c)))
+	return sendPage(c, h.viewer.Read(c.UserContext()).Tasks(l, known(c)))
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,28 +15,18 @@ import (
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/api/submission"
+	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
-// A TokenVerifier reports whether token is the upload token of the task id.
-type TokenVerifier interface {
-	VerifyToken(id, token string) bool
-}
-
-// An UploadReader returns the uploads in the log.
-type UploadReader interface {
-	Upload(ctx context.Context, user, sum string) (task.UploadRecord, error)
-	// error of kind problem.NotFound if the task does not need the upload, or is over
-	TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error)
-}
-
 // Uploads configures the uploads of a server. The zero Uploads disables uploads.
 type Uploads struct {
 	Store     archive.Store
-	Limit     int64         // largest archive, in bytes
-	Advertise string        // URL of the server for the pods of tasks; empty if not configured
-	Tokens    TokenVerifier // nil means that the server has no key to verify tokens
+	Limit     int64        // largest archive, in bytes
+	Advertise string       // URL of the server for the pods of tasks; empty if not configured
+	Tokens    *seal.Sealer // nil means that the server has no key to verify tokens
 }
 
 // ready returns an error if uploads are disabled.
@@ -55,7 +44,7 @@ func (u Uploads) ready() error {
 type uploadHandler struct {
 	uploads  Uploads
 	log      Log
-	reader   UploadReader
+	viewer   *status.Viewer
 	limits   *submission.Limits
 	incoming *slots.Pool
 	sender   archive.Sender
@@ -143,7 +132,7 @@ func (b *uploadBody) tooLarge() error {
 
 // getUpload sends an upload to its owner.
 func (h *uploadHandler) getUpload(c *fiber.Ctx, user string) error {
-	u, err := h.reader.Upload(c.UserContext(), user, c.Params("sum"))
+	u, err := h.viewer.Read(c.UserContext()).Upload(user, c.Params("sum"))
 	if err != nil {
 		return err
 	}
@@ -160,7 +149,7 @@ func (h *uploadHandler) taskFile(c *fiber.Ctx) error {
 	case !h.uploads.Tokens.VerifyToken(id, token):
 		return problem.New(problem.Forbidden, "Authorization: the token is not the token of this task")
 	}
-	u, err := h.reader.TaskUpload(c.UserContext(), id, c.Params("sum"))
+	u, err := h.viewer.Read(c.UserContext()).TaskUpload(id, c.Params("sum"))
 	if err != nil {
 		return err
 	}

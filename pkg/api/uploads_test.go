@@ -21,7 +21,6 @@ import (
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/queue/streams"
-	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 )
@@ -76,7 +75,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 		t.Fatal(err)
 	}
 	store := cache.New()
-	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: tokenFunc(func(id, token string) bool { return token == "token of "+id })}
+	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: sealer}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -84,15 +83,14 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
-		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads, Outputs: archive.OutputConfig{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: nodeTokens{}},
-		Logger:    slog.New(slog.NewTextHandler(s.logged, nil)),
-		Previewer: previewFunc(func(task.Submit) ([]json.RawMessage, []string, error) { return nil, nil, nil }),
+		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads, Outputs: archive.OutputConfig{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: sealer},
+		Logger:  slog.New(slog.NewTextHandler(s.logged, nil)),
+		Preview: noObjects,
 	}
 	change(&config)
 	f.health.Ready = true
-	viewer, read := status.NewViewer(log, store, "default"), f.readers()
-	read.Tasks, read.Volumes, read.Uploads, read.Outputs, read.Owners = viewer, viewer, viewer, viewer, viewer
-	server := New(log, read, fakeHealth{f}, config)
+	f.store = store
+	server := New(log, f.readers(log), fakeHealth{f}, config)
 	s.server, server.patience = server, time.Hour
 	background(t, func(ctx context.Context) error { return log.Run(ctx, store) })
 	background(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
@@ -205,16 +203,16 @@ func TestFilesOfATask(t *testing.T) {
 	file := func(path, authorization string) answered {
 		return s.send(http.MethodGet, path, "", userHeader, "-", "Authorization", authorization)
 	}
-	if a := file(path+sum, "Bearer token of "+id); a.StatusCode != http.StatusOK || a.body != content {
+	if a := file(path+sum, "Bearer "+sealer.UploadToken(id)); a.StatusCode != http.StatusOK || a.body != content {
 		t.Errorf("%d, %d bytes", a.StatusCode, len(a.body))
 	}
 	file(path+sum, "-").wantError(t, http.StatusUnauthorized, "Authorization: ")
 	file(path+sum, "Basic x").wantError(t, http.StatusUnauthorized, "Authorization: ")
-	file(path+sum, "Bearer token of other").wantError(t, http.StatusForbidden, "not the token of this task")
-	file(path+other, "Bearer token of "+id).wantError(t, http.StatusNotFound, "needs no upload")
-	file("/uploads/"+sum, "Bearer token of "+id).wantError(t, http.StatusUnauthorized, userHeader)
+	file(path+sum, "Bearer "+sealer.UploadToken("other")).wantError(t, http.StatusForbidden, "not the token of this task")
+	file(path+other, "Bearer "+sealer.UploadToken(id)).wantError(t, http.StatusNotFound, "needs no upload")
+	file("/uploads/"+sum, "Bearer "+sealer.UploadToken(id)).wantError(t, http.StatusUnauthorized, userHeader)
 	s.send(http.MethodPost, "/tasks/"+id+"/stop", "").wantOK(t)
-	file(path+sum, "Bearer token of "+id).wantError(t, http.StatusNotFound, "or has ended")
+	file(path+sum, "Bearer "+sealer.UploadToken(id)).wantError(t, http.StatusNotFound, "or has ended")
 }
 
 // TestAServerThatTakesNoFiles checks that a server without an address for pods or without a

@@ -1,24 +1,18 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"k8s-cli/pkg/api/params"
-	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task/usage"
 )
 
-// An Accountant reports the resources that ended tasks used.
-type Accountant interface {
-	Usage(ctx context.Context, q usage.Query) task.Answer
-}
-
 // A usageHandler serves GET /usage.
 type usageHandler struct {
-	reader  Accountant
+	viewer  *status.Viewer
 	callers *callers
 }
 
@@ -38,5 +32,5 @@ func (h *usageHandler) showUsage(c *fiber.Ctx, user string) error {
 	if q.Since, err = usage.ParseSince(c.Query("since"), time.Now()); err != nil {
 		return err
 	}
-	return send(c, h.reader.Usage(c.UserContext(), q), nil)
+	return send(c, h.viewer.Read(c.UserContext()).Usage(q), nil)
 }

@@ -2,22 +2,28 @@ package api
 
 import (
 	"testing"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
 
-func TestWhoseUsageIsReported(t *testing.T) {
+func TestUsageOfTheCaller(t *testing.T) {
 	t.Parallel()
-	s := serveWith(t, &fake{answer: task.Answer{Body: []byte(`{}`), ETag: `W/"1"`}}, withAuthenticator)
+	f := &fake{}
+	for _, user := range []string{"ann", "bob"} {
+		f.fold(t, grouped(user, user+"1", "g"), submitted(user, user+"2"), task.Command{StopAll: &task.StopAll{User: user}})
+	}
+	s := serveWith(t, f, withAuthenticator)
+	since := "since=" + time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
 	for _, tt := range []struct{ path, token, want string }{
-		{"/usage?since=2026-11-01", "bobs", `usage bob false "" 2026-11-01 [day]`},
-		{"/usage?since=2026-11-01&by=user,group&group=g", "bobs", `usage bob false "g" 2026-11-01 [user group]`},
-		{"/usage?since=2026-11-01&all_users=true", "roots", `usage root true "" 2026-11-01 [day]`},
+		{"/usage?" + since, "bobs", `"tasks":2,`},
+		{"/usage?" + since + "&by=user,group&group=g", "bobs", `"rows":[{"user":"bob","group":"g","tasks":1,`},
+		{"/usage?" + since + "&all_users=true", "roots", `"tasks":4,`},
 		{"/usage?all_users=true", "bobs", "all_users: only administrators"},
 		{"/usage?since=yesterday", "bobs", "since: "},
 		{"/usage?by=week", "bobs", "by: "},
 		{"/usage?group=", "bobs", "group: "},
 	} {
-		s.wantQuestion(tt.path, tt.token, tt.want)
+		s.wantAnswer(tt.path, tt.token, tt.want)
 	}
 }

@@ -1,29 +1,21 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 )
 
-// A VolumeReader answers reads of volumes.
-type VolumeReader interface {
-	Volume(ctx context.Context, user, id string) (task.Answer, error) // error of kind problem.NotFound if user has no such volume
-	Volumes(ctx context.Context, q task.Query) task.Answer
-	// tasks that will mount the volume, and whose claims are not in the log yet
-	PendingMounts(ctx context.Context, volume string) (ids []string)
-}
-
 // A volumeHandler creates, deletes and shows volumes.
 type volumeHandler struct {
 	log     Log
-	volumes VolumeReader
+	viewer  *status.Viewer
 	callers *callers
 }
 
@@ -69,9 +61,9 @@ func (h *volumeHandler) deleteVolume(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	user = h.callers.ownerOf(c, user, task.KindVolume, id)
+	read, user := h.callers.readAs(c, user, task.KindVolume, id)
 	if !force {
-		if err := h.checkNoPendingMounts(c, user, id); err != nil {
+		if err := checkNoPendingMounts(read, user, id); err != nil {
 			return err
 		}
 	}
@@ -91,11 +83,11 @@ func (h *volumeHandler) deleteVolume(c *fiber.Ctx, user string) error {
 
 // checkNoPendingMounts returns an error if tasks will mount a volume of user. The log does
 // not know such a mount before the fact Resolved.
-func (h *volumeHandler) checkNoPendingMounts(c *fiber.Ctx, user, id string) error {
-	if owner, ok := h.callers.owners.Owner(c.UserContext(), task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
+func checkNoPendingMounts(read status.Read, user, id string) error {
+	if owner, ok := read.Store.Owner(task.Key{Kind: task.KindVolume, ID: id}); !ok || owner != user {
 		return nil // the log rejects the deletion, because user has no such volume
 	}
-	if waiting := h.volumes.PendingMounts(c.UserContext(), id); len(waiting) > 0 {
+	if waiting := read.Store.PendingMounts(id); len(waiting) > 0 {
 		return errInUse(id, waiting)
 	}
 	return nil
@@ -117,7 +109,8 @@ func errInUse(id string, tasks []string) error {
 
 func (h *volumeHandler) showVolume(c *fiber.Ctx, user string) error {
 	id := c.Params("id")
-	answer, err := h.volumes.Volume(c.UserContext(), h.callers.ownerOf(c, user, task.KindVolume, id), id)
+	read, user := h.callers.readAs(c, user, task.KindVolume, id)
+	answer, err := read.Volume(user, id)
 	return send(c, answer, err)
 }
 
@@ -129,5 +122,5 @@ func (h *volumeHandler) listVolumes(c *fiber.Ctx, user string) error {
 		return err
 	}
 	query.User = user
-	return send(c, h.volumes.Volumes(c.UserContext(), query), nil)
+	return send(c, h.viewer.Read(c.UserContext()).Volumes(query), nil)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -16,25 +17,17 @@ type EventStore interface {
 	StoredEvents(ctx context.Context, q task.EventQuery, limit int) (task.StoredEvents, error)
 }
 
-// An EventBuffer holds the most recent events of a pod; see package cache.
-type EventBuffer interface {
-	EventsAfter(after task.EventID) (cursor uint64, ok bool)
-	EventsNow() (cursor uint64, at task.EventID)
-	Events(cursor uint64, limit int) (events []task.Event, next, seq uint64, more <-chan struct{}, ok bool)
-}
-
 // Events answers queries for events: recent events from the memory of this pod, and older ones
 // from the EventStore.
 type Events struct {
-	log    Log
-	store  EventStore
-	buffer EventBuffer
+	stored EventStore
+	recent *cache.Store
 	boot   maphash.Seed // seed of the ETags, as in Viewer
 }
 
-// NewEvents returns Events that reads from recent, which follows log, and from past.
-func NewEvents(log Log, past EventStore, recent EventBuffer) *Events {
-	return &Events{log: log, store: past, buffer: recent, boot: maphash.MakeSeed()}
+// NewEvents returns Events that reads from recent and from stored.
+func NewEvents(stored EventStore, recent *cache.Store) *Events {
+	return &Events{stored: stored, recent: recent, boot: maphash.MakeSeed()}
 }
 
 const eventBatch = 500 // events that are read at once
@@ -42,13 +35,12 @@ const eventBatch = 500 // events that are read at once
 // List answers with up to limit events, oldest first. Answer.Next is the id of the last event
 // if there are more. The error is of kind problem.Gone if some of the requested events have
 // expired.
-func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.Answer, error) {
-	stale := ""
-	age, current := e.log.WaitReadIndex(ctx)
-	if !current {
-		stale = staleness("log", age)
+func (e *Events) List(ctx context.Context, r Read, q task.EventQuery, limit int) (task.Answer, error) {
+	stale := r.Stale
+	if r.Current { // events do not depend on what the API server answers
+		stale = ""
 	}
-	all, err := e.read(ctx, q, limit+1, current)
+	all, err := e.read(ctx, q, limit+1, r.Current)
 	if err != nil {
 		return task.Answer{Stale: stale}, err
 	}
@@ -62,11 +54,10 @@ func (e *Events) List(ctx context.Context, q task.EventQuery, limit int) (task.A
 	return a, nil
 }
 
-// Last returns the last event of one object or the zero Event.
-func (e *Events) Last(ctx context.Context, q task.EventQuery) (task.Event, error) {
-	_, current := e.log.WaitReadIndex(ctx)
+// Last returns the last event of one object, the zero Event if there is none.
+func (e *Events) Last(ctx context.Context, r Read, q task.EventQuery) (task.Event, error) {
 	q.After, q.Now = task.EventID{}, false
-	all, err := e.read(ctx, q, math.MaxInt, current)
+	all, err := e.read(ctx, q, math.MaxInt, r.Current)
 	if err != nil || len(all) == 0 {
 		return task.Event{}, err
 	}
@@ -100,14 +91,13 @@ func (e *Events) read(ctx context.Context, q task.EventQuery, limit int, current
 // Subscribe returns a subscription that begins no later than the present events. The error is of
 // kind problem.Gone if events between q.After and now have expired, and problem.Unavailable if
 // this pod has not folded the log up to q.After and cannot know whether the event exists.
-func (e *Events) Subscribe(ctx context.Context, q task.EventQuery) (task.Subscription, error) {
-	_, current := e.log.WaitReadIndex(ctx)
-	return e.listen(q, current)
+func (e *Events) Subscribe(r Read, q task.EventQuery) (task.Subscription, error) {
+	return e.listen(q, r.Current)
 }
 
 // listen returns a subscription; current says that this pod has passed a read barrier.
 func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) {
-	now, at := e.buffer.EventsNow()
+	now, at := e.recent.EventsNow()
 	l := &Subscription{events: e, query: q, cursor: now, now: now, at: at}
 	if q.Now {
 		return l, nil
@@ -119,7 +109,7 @@ func (e *Events) listen(q task.EventQuery, current bool) (*Subscription, error) 
 		return nil, problem.New(problem.EventsExpired, fmt.Sprintf("event %s is not in this log, which was replaced; restart without last_event_id", q.After))
 	}
 	known := false
-	l.cursor, known = e.buffer.EventsAfter(q.After)
+	l.cursor, known = e.recent.EventsAfter(q.After)
 	l.at, l.stored = q.After, !known
 	return l, nil
 }
@@ -160,9 +150,8 @@ func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 	return nil, ctx.Err()
 }
 
-// some returns the next events that match; there may be none. If more is nil afterwards, some
-// must be called again at once.
-// some returns the next events of the query, possibly none.
+// some returns the next events of the query, possibly none. If more is nil afterwards, some must be
+// called again at once.
 func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
 	events, err := l.ofAllGroups(ctx)
 	if l.query.Group != "" {
@@ -177,7 +166,7 @@ func (l *Subscription) ofAllGroups(ctx context.Context) ([]task.Event, error) {
 	if l.stored {
 		return l.replay(ctx)
 	}
-	events, next, seq, more, ok := l.events.buffer.Events(l.cursor, eventBatch)
+	events, next, seq, more, ok := l.events.recent.Events(l.cursor, eventBatch)
 	if !ok {
 		return nil, problem.New(problem.Gone, "events were read too slowly; reconnect after the last event")
 	}
@@ -205,8 +194,8 @@ func (l *Subscription) ofAllGroups(ctx context.Context) ([]task.Event, error) {
 func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 	q := l.query
 	q.After = l.at
-	cursor, _ := l.events.buffer.EventsAfter(q.After) // read before the store, so that no event is missed between the two
-	p, err := l.events.store.StoredEvents(ctx, q, eventBatch)
+	cursor, _ := l.events.recent.EventsAfter(q.After) // read before the store, so that no event is missed between the two
+	p, err := l.events.stored.StoredEvents(ctx, q, eventBatch)
 	switch {
 	case err != nil:
 		return nil, err
@@ -217,7 +206,7 @@ func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
 		return p.Events, nil
 	}
 	if p.End != (task.EventID{}) {
-		if _, known := l.events.buffer.EventsAfter(p.End); !known {
+		if _, known := l.events.recent.EventsAfter(p.End); !known {
 			return nil, problem.New(problem.Unavailable, "recent events are still being published; try again")
 		}
 	}

@@ -7,39 +7,34 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
 // A scenario is a log whose events are in a store, and an EventStore of the published events.
 type scenario struct {
-	t      *testing.T
-	store  *cache.Store
-	events *Events
-	seq    uint64
-	number uint64
+	*testLog
 
-	stored []task.Event // events in the EventStore
-	gone   int          // number of expired events before them
-	err    error
-	asked  int
+	events *Events
+
+	stored  []task.Event // events in the EventStore
+	expired int          // number of events before them
+	err     error
+	asked   int
 }
 
 func newScenario(t *testing.T) *scenario {
-	s := &scenario{t: t, store: cache.New()}
-	s.events = NewEvents(&fakeProjection{}, s, s.store)
-	s.fold()
+	s := &scenario{testLog: newTestLog(t)}
+	s.events = NewEvents(s, s.store)
 	return s
 }
 
 func (s *scenario) StoredEvents(_ context.Context, q task.EventQuery, limit int) (p task.StoredEvents, err error) {
 	s.asked++
-	p.Complete = s.gone == 0 || len(s.stored) > 0 && s.stored[0].ID.Compare(q.After) <= 0
+	p.Complete = s.expired == 0 || len(s.stored) > 0 && s.stored[0].ID.Compare(q.After) <= 0
 	for _, e := range s.stored {
 		if p.End = e.ID; e.ID.Compare(q.After) > 0 && q.Wants(e) {
 			p.Events = append(p.Events, e)
@@ -49,37 +44,6 @@ func (s *scenario) StoredEvents(_ context.Context, q task.EventQuery, limit int)
 		p.Events = p.Events[:limit]
 	}
 	return p, s.err
-}
-
-// fold adds an entry to the log.
-func (s *scenario) fold(commands ...task.Command) {
-	s.t.Helper()
-	s.seq++
-	e := task.Entry{Version: task.EntryVersion, Log: "log", Seq: s.seq, Time: time.Unix(int64(s.seq), 0)} //nolint:gosec // small
-	if s.seq > 1 {
-		s.number++
-		e.Writer, e.Number = "w", s.number
-	}
-	for _, c := range commands {
-		raw, err := c.Encode()
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		e.Commands = append(e.Commands, json.RawMessage(raw))
-	}
-	if _, err := s.store.Fold(e); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *scenario) submit(user, id string) {
-	s.t.Helper()
-	s.fold(task.Command{Submit: &task.Submit{ID: id, User: user, Task: task.Spec{Run: "true"}}})
-}
-
-func (s *scenario) stop(user, id string) {
-	s.t.Helper()
-	s.fold(task.Command{Stop: &task.Stop{User: user, ID: id}})
 }
 
 // publish puts all events that the store holds into the EventStore.
@@ -112,7 +76,7 @@ func (s *scenario) start() {
 
 func (s *scenario) list(q task.EventQuery, limit int) string {
 	s.t.Helper()
-	a, err := s.events.List(s.t.Context(), q, limit)
+	a, err := s.events.List(s.t.Context(), s.read(), q, limit)
 	if err != nil {
 		return err.Error()
 	}
@@ -180,7 +144,7 @@ func TestEventsThatAreNotStored(t *testing.T) {
 		s.submit("ann", fmt.Sprint("t", i))
 	}
 	s.publish()
-	s.stored, s.gone = s.stored[2:], 2
+	s.stored, s.expired = s.stored[2:], 2
 	s.start()
 	for after, want := range map[task.EventID]string{
 		{}:              "4.1 t2 pending; 5.1 t3 pending; ", // all events
@@ -233,7 +197,7 @@ func TestSubscription(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")
 	listen := func(q task.EventQuery) task.Subscription {
-		l, err := s.events.Subscribe(t.Context(), q)
+		l, err := s.events.Subscribe(s.read(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +257,7 @@ func TestSubscribersResume(t *testing.T) {
 			id, _, _ := strings.Cut(places[cut-1], " ")
 			after, _ = task.ParseEventID(id)
 		}
-		l, err := s.events.Subscribe(t.Context(), task.EventQuery{User: "ann", After: after})
+		l, err := s.events.Subscribe(s.read(), task.EventQuery{User: "ann", After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,20 +267,14 @@ func TestSubscribersResume(t *testing.T) {
 	}
 }
 
-// A forgetfulBuffer no longer holds the events that it has returned.
-type forgetfulBuffer struct{ *cache.Store }
-
-func (forgetfulBuffer) Events(uint64, int) ([]task.Event, uint64, uint64, <-chan struct{}, bool) {
-	return nil, 0, 0, nil, false
-}
-
-// A subscriber that is too slow finally gets an error.
+// A subscriber whose next events the pod no longer holds gets an error.
 func TestSlowListenerGetsAnError(t *testing.T) {
 	s := newScenario(t)
-	l, err := NewEvents(&fakeProjection{}, s, forgetfulBuffer{s.store}).Subscribe(t.Context(), task.EventQuery{User: "ann"})
+	l, err := s.events.Subscribe(s.read(), task.EventQuery{User: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.start()
 	if events, err := l.Next(t.Context()); !errors.Is(err, problem.Gone) {
 		t.Errorf("%d events, %v", len(events), err)
 	}
@@ -328,14 +286,14 @@ func TestEventAheadOfThisPod(t *testing.T) {
 	s := newScenario(t)
 	s.submit("ann", "a")
 	q := task.EventQuery{User: "ann", After: task.EventID{Seq: 99, N: 1}}
-	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, problem.Gone) {
+	if _, err := s.events.Subscribe(s.read(), q); !errors.Is(err, problem.Gone) {
 		t.Errorf("at the end of the log: %v", err)
 	}
-	s.events = NewEvents(&fakeProjection{lost: true}, s, s.store)
-	if _, err := s.events.Subscribe(t.Context(), q); !errors.Is(err, problem.Unavailable) {
+	s.lost = true
+	if _, err := s.events.Subscribe(s.read(), q); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("listening somewhere before it: %v", err)
 	}
-	if _, err := s.events.List(t.Context(), q, 9); !errors.Is(err, problem.Unavailable) {
+	if _, err := s.events.List(t.Context(), s.read(), q, 9); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a list somewhere before it: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"context"
 	"fmt"
 	"hash/maphash"
 	"strconv"
@@ -13,55 +12,52 @@ import (
 
 // Tasks answers with one page of a list. If known reports that the caller has the ETag of the
 // answer, the answer may lack its body.
-func (v *Viewer) Tasks(ctx context.Context, l query.List, known func(etag string) bool) query.Answer {
-	stale := v.stale(ctx)
-	version := v.projection.TaskVersion(l) // before the answers: if they are newer, the next version differs
+func (r Read) Tasks(l query.List, known func(etag string) bool) query.Answer {
+	version := r.Store.TaskVersion(l) // before the answers: if they are newer, the next version differs
 	request := l.CacheKey()
-	a, ok := v.cached(request, version, known)
+	a, ok := r.viewer.cached(request, version, known)
 	if !ok {
-		body, p := v.tasks(l)
-		a = v.store(request, version, body, p, l.NextPage(p.Next))
+		body, p := r.tasks(l)
+		a = r.viewer.cache(request, version, body, p, l.NextPage(p.Next))
 	}
-	a.Stale = stale
+	a.Stale = r.Stale
 	return a
 }
 
-func (v *Viewer) tasks(l query.List) ([]byte, query.Page) {
+func (r Read) tasks(l query.List) ([]byte, query.Page) {
 	if l.View == query.Row {
-		rows, p := v.projection.TaskRows(l)
+		rows, p := r.Store.TaskRows(l)
 		return encodeRows(rows), p
 	}
 	var bodies [][]byte
-	p := v.projection.TaskAnswers(l, v.taskCache.get, func(a cache.Answer) { bodies = append(bodies, v.encodeTask(a)) })
+	p := r.Store.TaskAnswers(l, r.viewer.taskCache.get, func(a cache.Answer) { bodies = append(bodies, r.viewer.encodeTask(a)) })
 	return listed("tasks", bodies), p
 }
 
 // Summary answers with counts of the tasks of a user, or of all users.
-func (v *Viewer) Summary(ctx context.Context, user string, all bool, known func(etag string) bool) task.Answer {
-	stale := v.stale(ctx)
+func (r Read) Summary(user string, all bool, known func(etag string) bool) task.Answer {
 	if all {
 		user = ""
 	}
-	version := v.projection.SummaryVersion(user, all)
+	version := r.Store.SummaryVersion(user, all)
 	request := fmt.Sprintf("summary %t %q", all, user)
-	a, ok := v.cached(request, version, known)
+	a, ok := r.viewer.cached(request, version, known)
 	if !ok {
-		a = v.store(request, version, encode(v.projection.Summary(user, all)), query.Page{}, "")
+		a = r.viewer.cache(request, version, encode(r.Store.Summary(user, all)), query.Page{}, "")
 	}
-	a.Stale = stale
+	a.Stale = r.Stale
 	return a.Answer
 }
 
 // Capacity answers with what the machines of the cluster offer and what tasks have requested.
-func (v *Viewer) Capacity(ctx context.Context, known func(etag string) bool) task.Answer {
-	stale := v.stale(ctx)
+func (r Read) Capacity(known func(etag string) bool) task.Answer {
 	const request = "capacity"
-	version := v.projection.CapacityVersion()
-	a, ok := v.cached(request, version, known)
+	version := r.Store.CapacityVersion()
+	a, ok := r.viewer.cached(request, version, known)
 	if !ok {
-		a = v.store(request, version, encode(v.projection.Capacity()), query.Page{}, "")
+		a = r.viewer.cache(request, version, encode(r.Store.Capacity()), query.Page{}, "")
 	}
-	a.Stale = stale
+	a.Stale = r.Stale
 	return a.Answer
 }
 
@@ -72,10 +68,10 @@ func (v *Viewer) cached(request string, version [2]uint64, known func(etag strin
 	return a, ok && (a.Body != nil || known(a.ETag))
 }
 
-// store returns the answer with a body, and stores the answer in the cache. nextPage holds the
+// cache returns the answer with a body, and stores the answer in the cache. nextPage holds the
 // parameters of the next page.
-func (v *Viewer) store(request string, version [2]uint64, body []byte, p query.Page, nextPage string) query.Answer {
-	a := query.Answer{Answer: v.answer(body, ""), Total: p.Total, NextPage: nextPage}
+func (v *Viewer) cache(request string, version [2]uint64, body []byte, p query.Page, nextPage string) query.Answer {
+	a := query.Answer{Answer: tagged(v.boot, body, ""), Total: p.Total, NextPage: nextPage}
 	a.Next = p.Next
 	if p != (query.Page{}) { // a client with the tag knows the headers, too
 		a.ETag = etag(maphash.String(v.boot, a.ETag+strconv.Itoa(p.Total)+p.Next))

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,64 +51,61 @@ func TestRowsAreSmall(t *testing.T) {
 
 func TestRowsAndOverviewsAreCached(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would drop the cached bodies
-	s := &fakeProjection{rows: []overview.Row{{ID: "a", Phase: task.Running, Created: 7, Nodes: 1}}, version: 1, next: 3}
-	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
-	requests := map[string]func(known func(string) bool) task.Answer{
-		`{"tasks":[{"id":"a","name":"","user":"","status":"running","created":7,"nodes":1}]}`: func(known func(string) bool) task.Answer {
-			a := v.Tasks(t.Context(), ann(query.Tasks{View: query.Row}), known)
-			if a.Total != 1 || a.Next != "3" {
-				t.Errorf("page %+v", a)
-			}
-			return a.Answer
-		},
-		`{"total":3,"by_status":{"completed":1,"failed":2},"by_reason":{},"backlog":{"tasks":0,"tasks_per_second":0}}`: func(known func(string) bool) task.Answer {
-			return v.Summary(t.Context(), "ann", false, known)
-		},
-		`{"known":true,"total":`: func(known func(string) bool) task.Answer { return v.Capacity(t.Context(), known) },
-	}
-	for want, request := range requests {
-		s.queries = nil
-		first := request(unknown)
-		asked := len(s.queries)
-		if again := request(unknown); !cmp.Equal(first, again) || len(s.queries) != asked || !strings.HasPrefix(string(first.Body), want) || first.ETag == "" {
-			t.Errorf("%s, then %s; asked %v; want %s", first.Body, again.Body, s.queries, want)
+	l := newTestLog(t)
+	l.submit("ann", "a")
+	l.submit("bob", "b")
+	rows := func() task.Answer { return l.read().Tasks(ann(query.Tasks{View: query.Row}), unknown).Answer }
+	summary := func() task.Answer { return l.read().Summary("ann", false, unknown) }
+	capacity := func() task.Answer { return l.read().Capacity(unknown) }
+	ofBob, ofAll := l.read().Summary("bob", false, unknown), l.read().Summary("bob", true, unknown)
+	for _, tt := range []struct {
+		answer func() task.Answer
+		want   string
+		change func()
+	}{
+		{rows, `{"tasks":[{"id":"a","name":"a","user":"ann","group":"g","status":"pending",`, func() { l.stop("ann", "a") }},
+		{summary, `{"total":1,"by_status":{`, func() { l.submit("ann", "c") }},
+		{capacity, `{"known":false,"total":`, l.store.Nodes().MarkSynced},
+	} {
+		first := tt.answer()
+		if again := tt.answer(); !cmp.Equal(first, again) || !same(first.Body, again.Body) || !strings.HasPrefix(string(first.Body), tt.want) || first.ETag == "" {
+			t.Errorf("%s, then %s; want %s", first.Body, again.Body, tt.want)
 		}
-		s.version++
-		if request(unknown); len(s.queries) != 2*asked {
-			t.Errorf("after a change: asked %v", s.queries)
+		if same(first.Body, ofBob.Body) || same(first.Body, ofAll.Body) {
+			t.Errorf("the summary of another user: %s", first.Body)
 		}
-	}
-	before := s.synced
-	s.version, s.queries = s.version+1, nil
-	v.Summary(t.Context(), "bob", false, unknown)
-	v.Summary(t.Context(), "bob", true, unknown)
-	v.Capacity(t.Context(), unknown)
-	if s.synced != before+3 {
-		t.Errorf("%d reads waited for the log, want 3", s.synced-before)
-	}
-	if diff := cmp.Diff([]any{"bob", false, "", true, "capacity"}, s.queries); diff != "" {
-		t.Errorf("summaries of others are answered with ann's (-want +got):\n%s", diff)
+		tt.change()
+		if changed := tt.answer(); cmp.Equal(first, changed) {
+			t.Errorf("after a change: %s", changed.Body)
+		}
 	}
 }
 
 // The tag of a page also names its headers.
 func TestTagsOfPagesDifferByTotalAndCursor(t *testing.T) {
-	s := &fakeProjection{bodies: [][]byte{[]byte(`{}`)}}
-	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
-	tags := map[string]bool{}
-	for range 3 {
-		tags[v.Tasks(t.Context(), ann(query.Tasks{}), unknown).ETag] = true
-		s.version, s.next = s.version+1, s.next+5
+	l := newTestLog(t)
+	tags, bodies := map[string]bool{}, map[string]bool{}
+	for _, id := range []string{"a", "b", "c"} {
+		l.submit("ann", id)
+		list, err := query.Tasks{View: query.Row, Sort: "name", Limit: 1}.List("ann", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := l.read().Tasks(list, unknown)
+		tags[page.ETag], bodies[string(page.Body)] = true, true
 	}
-	if len(tags) != 3 {
-		t.Errorf("tags %v of 3 different pages", tags)
+	if len(tags) != 3 || len(bodies) != 1 {
+		t.Errorf("tags %v of 3 pages with the bodies %v", tags, bodies)
 	}
 }
 
 func TestASummaryCanBeDecoded(t *testing.T) {
-	s := &fakeProjection{next: 2}
+	l := newTestLog(t)
+	l.submit("ann", "a")
+	l.submit("ann", "b")
+	l.stop("ann", "b")
 	var got overview.Summary
-	if err := json.Unmarshal(NewViewer(fakeSource{fakeProjection: s}, s, "default").Summary(t.Context(), "ann", false, unknown).Body, &got); err != nil || got.ByStatus[task.Failed] != 2 {
+	if err := json.Unmarshal(l.read().Summary("ann", false, unknown).Body, &got); err != nil || got.ByStatus[task.Stopped] != 1 || got.Total != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

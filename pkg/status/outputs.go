@@ -1,7 +1,6 @@
 package status
 
 import (
-	"context"
 	"fmt"
 
 	"k8s-cli/pkg/task"
@@ -13,35 +12,34 @@ var errBehind = problem.New(problem.Unavailable, "this pod of the server cannot 
 
 // OutputRecord returns the record of a task, and the size of the stored outputs of its user. The
 // error is of kind problem.NotFound if the task does not exist or has no outputs.
-func (v *Viewer) OutputRecord(ctx context.Context, id string) (r *task.Record, used int64, err error) {
-	_, current := v.log.WaitReadIndex(ctx)
-	r, used, ok := v.projection.OutputRecord(id)
+func (r Read) OutputRecord(id string) (record *task.Record, used int64, err error) {
+	record, used, ok := r.Store.OutputRecord(id)
 	switch {
-	case !ok && !current: // a node gives up after a 404
+	case !ok && !r.Current: // a node gives up after a 404
 		return nil, 0, errBehind
 	case !ok:
 		return nil, 0, task.ErrNoTask(id)
 	}
-	if len(r.Submit.Task.Outputs) == 0 {
+	if len(record.Submit.Task.Outputs) == 0 {
 		return nil, 0, problem.New(problem.OutputsNotFound, "Task "+id+" has no outputs; name them under outputs in the task file")
 	}
-	return r, used, nil
+	return record, used, nil
 }
 
 // Outputs returns the stored outputs of one node of a task of user. The error is of kind
 // problem.NotFound if the user has no such task, or if the server has no outputs of the node.
-func (v *Viewer) Outputs(ctx context.Context, user, id string, rank int) (outputs.Record, error) {
-	r, _, err := v.OutputRecord(ctx, id)
-	if r != nil && r.Submit.User != user || r == nil && err != nil && !v.owns(user, id) {
+func (r Read) Outputs(user, id string, rank int) (outputs.Record, error) {
+	record, _, err := r.OutputRecord(id)
+	if record != nil && record.Submit.User != user || record == nil && err != nil && !r.owns(user, id) {
 		return outputs.Record{}, task.ErrNoTask(id)
 	}
 	if err != nil {
 		return outputs.Record{}, err
 	}
-	if rank >= r.NumNodes() {
-		return outputs.Record{}, problem.New(problem.OutputsNotFound, fmt.Sprintf("Task %s has %d nodes; the first one is node 0", id, r.NumNodes()))
+	if rank >= record.NumNodes() {
+		return outputs.Record{}, problem.New(problem.OutputsNotFound, fmt.Sprintf("Task %s has %d nodes; the first one is node 0", id, record.NumNodes()))
 	}
-	stored := outputs.Of(r.Outputs, rank)
+	stored := outputs.Of(record.Outputs, rank)
 	switch {
 	case stored.Object != "":
 		return stored, nil
@@ -53,7 +51,7 @@ func (v *Viewer) Outputs(ctx context.Context, user, id string, rank int) (output
 	return stored, problem.New(problem.OutputsNotFound, fmt.Sprintf("Task %s has no outputs of node %d; a node sends them when its scripts have ended", id, rank))
 }
 
-func (v *Viewer) owns(user, id string) bool {
-	owner, ok := v.projection.Owner(task.Key{Kind: task.KindTask, ID: id})
+func (r Read) owns(user, id string) bool {
+	owner, ok := r.Store.Owner(task.Key{Kind: task.KindTask, ID: id})
 	return ok && owner == user
 }

@@ -1,17 +1,14 @@
 package status
 
 import (
-	"context"
-
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
 
 // Upload returns an upload of user; the error is of kind problem.UploadNotFound if the
 // user has no such upload.
-func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecord, error) {
-	v.log.WaitReadIndex(ctx) // best effort
-	if u, ok := v.projection.Upload(user, sum); ok {
+func (r Read) Upload(user, sum string) (task.UploadRecord, error) {
+	if u, ok := r.Store.Upload(user, sum); ok {
 		return u, nil
 	}
 	return task.UploadRecord{}, problem.New(problem.UploadNotFound, "Upload "+task.Quote(sum)+" not found")
@@ -19,9 +16,8 @@ func (v *Viewer) Upload(ctx context.Context, user, sum string) (task.UploadRecor
 
 // TaskUpload returns an upload that a task needs; the error is of kind problem.UploadNotFound if the
 // task does not need the upload or is over.
-func (v *Viewer) TaskUpload(ctx context.Context, id, sum string) (task.UploadRecord, error) {
-	v.log.WaitReadIndex(ctx)
-	if u, ok := v.projection.TaskUpload(id, sum); ok {
+func (r Read) TaskUpload(id, sum string) (task.UploadRecord, error) {
+	if u, ok := r.Store.TaskUpload(id, sum); ok {
 		return u, nil
 	}
 	return task.UploadRecord{}, problem.New(problem.UploadNotFound, "Task "+id+" needs no upload "+task.Quote(sum)+", or has ended")

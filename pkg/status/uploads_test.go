@@ -2,6 +2,7 @@ package status
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s-cli/pkg/task"
@@ -9,19 +10,21 @@ import (
 )
 
 func TestUploads(t *testing.T) {
-	stored := task.UploadRecord{Upload: task.Upload{User: "of a", Sum: "x", Object: "o", Size: 7}}
-	s := &fakeProjection{upload: &stored}
-	v := NewViewer(fakeSource{fakeProjection: s}, s, "default")
-	if got, err := v.Upload(t.Context(), "of a", "x"); err != nil || got != stored {
+	l, sum := newTestLog(t), strings.Repeat("5", 64)
+	l.fold(task.Command{Upload: &task.Upload{User: "ann", Sum: sum, Object: "o", Size: 7}})
+	l.fold(task.Command{Submit: &task.Submit{ID: "a", User: "ann", Task: task.Spec{Run: "true", Uploads: map[string]string{"/data": sum}}}})
+	l.submit("ann", "b")
+	r := l.read()
+	if got, err := r.Upload("ann", sum); err != nil || got.Object != "o" || got.Size != 7 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := v.TaskUpload(t.Context(), "a", "x"); err != nil || got != stored {
+	if got, err := r.TaskUpload("a", sum); err != nil || got.Object != "o" {
 		t.Errorf("of a task: %+v, %v", got, err)
 	}
-	if _, err := v.Upload(t.Context(), "ann", "x"); !errors.Is(err, problem.NotFound) || err.Error() != `Upload "x" not found` {
+	if _, err := r.Upload("bob", sum); !errors.Is(err, problem.NotFound) || err.Error() != "Upload "+task.Quote(sum)+" not found" {
 		t.Errorf("another user's: %v", err)
 	}
-	if _, err := v.TaskUpload(t.Context(), "b", "x"); !errors.Is(err, problem.NotFound) || err.Error() != `Task b needs no upload "x", or has ended` {
+	if _, err := r.TaskUpload("b", sum); !errors.Is(err, problem.NotFound) || err.Error() != "Task b needs no upload "+task.Quote(sum)+", or has ended" {
 		t.Errorf("another task's: %v", err)
 	}
 }

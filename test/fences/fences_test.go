@@ -40,7 +40,7 @@ var own = map[string][]string{
 	"pkg/ui":             {},
 	"pkg/session":        {"pkg/task", "pkg/auth", "pkg/cache", "pkg/seal"},
 	"pkg/exec":           {"pkg/task"},
-	"pkg/api":            {"pkg/task", "pkg/exec", "pkg/taskfile", "pkg/trace", "pkg/ui", "pkg/session"},
+	"pkg/api":            {"pkg/cache", "pkg/exec", "pkg/seal", "pkg/session", "pkg/status", "pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui"},
 	"pkg/client":         {"pkg/task", "pkg/exec"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/exec", "pkg/taskfile", "pkg/client", "pkg/release", "pkg/trace"},
 	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/exec", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session", "pkg/notify"},

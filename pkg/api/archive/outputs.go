@@ -17,6 +17,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"k8s-cli/pkg/api/slots"
+	"k8s-cli/pkg/seal"
+	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
 	"k8s-cli/pkg/task/problem"
@@ -28,14 +30,9 @@ const OutputPath = "/tasks/:id/outputs/:rank"
 // OutputConfig configures the outputs of a server. The zero OutputConfig disables outputs.
 type OutputConfig struct {
 	Store  Store
-	Limit  int64         // largest archive of one node, in bytes
-	Quota  int64         // largest size of all archives of a user, in bytes; 0 means no limit
-	Tokens TokenVerifier // nil means that the server has no key to verify tokens
-}
-
-// A TokenVerifier reports whether token is the output token of a node of a task.
-type TokenVerifier interface {
-	VerifyOutputToken(id string, rank int, token string) bool
+	Limit  int64        // largest archive of one node, in bytes
+	Quota  int64        // largest size of all archives of a user, in bytes; 0 means no limit
+	Tokens *seal.Sealer // nil means that the server has no key to verify tokens
 }
 
 // Check returns an error if tasks may not have outputs. advertise is the URL of the server for the
@@ -56,23 +53,15 @@ type Log interface {
 	CheckCapacity() error
 }
 
-// An OutputReader answers which outputs are in the log.
-type OutputReader interface {
-	// OutputRecord returns the record of a task with outputs, and the size of the stored outputs of its user.
-	OutputRecord(ctx context.Context, id string) (r *task.Record, used int64, err error)
-	// Outputs returns the stored outputs of one node of a task of user.
-	Outputs(ctx context.Context, user, id string, rank int) (outputs.Record, error)
-}
-
 // An OutputHandler receives and sends the outputs of tasks.
 type OutputHandler struct {
 	OutputConfig
 	Log      Log
-	Reader   OutputReader
+	Viewer   *status.Viewer
 	Incoming *slots.Pool
 	Sender   Sender
-	Receive  func(c *fiber.Ctx, slot *slots.Slot) io.Reader // returns the body of a request
-	OwnerOf  func(c *fiber.Ctx, user, id string) string     // returns the user in whose name a request for a task is handled
+	Receive  func(c *fiber.Ctx, slot *slots.Slot) io.Reader            // returns the body of a request
+	ReadAs   func(c *fiber.Ctx, user, id string) (status.Read, string) // returns the user in whose name a request for a task is handled
 
 	reports reports
 }
@@ -92,8 +81,8 @@ func (h *OutputHandler) Get(c *fiber.Ctx, user string) error {
 	if err != nil {
 		return err
 	}
-	user = h.OwnerOf(c, user, id)
-	stored, err := h.Reader.Outputs(c.UserContext(), user, id, rank)
+	read, user := h.ReadAs(c, user, id)
+	stored, err := read.Outputs(user, id, rank)
 	if err != nil {
 		return err
 	}
@@ -114,7 +103,7 @@ func (h *OutputHandler) Put(c *fiber.Ctx) error {
 	if err := h.authenticate(c, id, rank); err != nil {
 		return err
 	}
-	r, used, err := h.Reader.OutputRecord(c.UserContext(), id)
+	r, used, err := h.Viewer.Read(c.UserContext()).OutputRecord(id)
 	if err != nil {
 		return err
 	}
