@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"k8s-cli/pkg/notify"
-	"k8s-cli/pkg/queue/checkpoint"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task/callback"
 )
@@ -23,7 +22,7 @@ func (p *parts) newNotifier() (*notify.Notifier, error) {
 		p.logger.Warn("notifications are off, because the server has no sealing key; set --secrets-key-file")
 		c.policy.tasks.Callbacks = nil
 	}
-	positions, err := checkpoint.New(d.nats, checkpoint.Config{
+	positions, err := streams.NewCheckpoint(d.nats, streams.CheckpointConfig{
 		Settings: streams.Settings{Replicas: c.natsReplicas, Dir: embeddedDir(*c), Logger: p.logger},
 		Stream:   "NOTIFICATIONS", Subject: "notifications.position", Description: "how far notifications were delivered, see docs/notifications.md",
 		Embedded: d.embedded != nil,

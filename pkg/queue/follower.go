@@ -9,8 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"k8s-cli/pkg/queue/internal/change"
-	"k8s-cli/pkg/queue/internal/outage"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -33,8 +32,8 @@ type follower struct {
 	snapshots  *snapshotStore
 	writer     *writer // receives each folded entry
 	acceptLoss bool
-	outage     *outage.Logger  // of reading the log
-	changed    change.Notifier // notified when any of the fields below changes
+	outage     *streams.OutageLogger  // of reading the log
+	changed    notifier // notified when any of the fields below changes
 
 	mu            sync.Mutex
 	identity      identity
@@ -49,7 +48,7 @@ type follower struct {
 func newFollower(s *logStream, snapshots *snapshotStore, acceptLoss bool) *follower {
 	return &follower{
 		logStream: s, snapshots: snapshots, acceptLoss: acceptLoss,
-		outage:    outage.NewLogger(s.logger, "reading the command log failed; retrying", "reading the command log works again"),
+		outage:    streams.NewOutageLogger(s.logger, "reading the command log failed; retrying", "reading the command log works again"),
 		interrupt: func() {},
 	}
 }
@@ -158,7 +157,7 @@ func (f *follower) fold(ctx context.Context, data []byte, seq uint64, stamp time
 	f.snapshots.snapshotPolicy.bytes.Add(int64(len(data) + entryOverhead))
 	f.capacity.add(seq, len(data))
 	f.clock.observe(e.Time)
-	f.changed.Notify()
+	f.changed.notify()
 	f.writer.fold(e, results)
 	if e.StartsLog && e.Log != f.id() {
 		return errNamed
@@ -262,7 +261,7 @@ func (f *follower) id() string {
 
 // awaitIdentified blocks until the log has been identified.
 func (f *follower) awaitIdentified(ctx context.Context) error {
-	return f.changed.Wait(ctx, func() bool {
+	return f.changed.wait(ctx, func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return f.known
@@ -274,7 +273,7 @@ func (f *follower) waitApplied(ctx context.Context, seq uint64) error {
 	if f.applied() >= seq {
 		return nil
 	}
-	return f.changed.Wait(ctx, func() bool { return f.applied() >= seq })
+	return f.changed.wait(ctx, func() bool { return f.applied() >= seq })
 }
 
 // IsCaughtUp reports whether this pod has folded all entries that the log contained when the

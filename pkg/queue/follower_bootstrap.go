@@ -99,7 +99,7 @@ func (f *follower) bootstrap(ctx context.Context, head logHead, machine StateMac
 	f.blocked = nil
 	f.mu.Unlock()
 	f.advance(head.LastSeq)
-	f.changed.Notify()
+	f.changed.notify()
 	return nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
-	"k8s-cli/pkg/queue/internal/change"
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 )
@@ -25,7 +24,7 @@ import (
 // id of the command and the number of commands before it. Like the state, the fakeStateMachine
 // folds an entry once that is stored twice.
 type fakeStateMachine struct {
-	changed change.Notifier
+	changed notifier
 
 	mu       sync.Mutex
 	entries  []task.Entry
@@ -37,7 +36,7 @@ type fakeStateMachine struct {
 }
 
 func (m *fakeStateMachine) Fold(e task.Entry) ([]task.Result, error) {
-	defer m.changed.Notify()
+	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.Writer != "" && e.Number == m.written[e.Writer] { // NATS acknowledged it late, and the writer repeated it
@@ -79,7 +78,7 @@ func (m *fakeStateMachine) Restore(r io.Reader) error {
 	if err := json.NewDecoder(r).Decode(&p); err != nil {
 		return err
 	}
-	defer m.changed.Notify()
+	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries, m.ids, m.written, m.last = nil, p.IDs, p.Written, p.Last
@@ -122,7 +121,7 @@ func (m *fakeStateMachine) timesRestored() int {
 }
 
 func (m *fakeStateMachine) Reset() {
-	defer m.changed.Notify()
+	defer m.changed.notify()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries, m.ids, m.written, m.resets = nil, nil, nil, m.resets+1
@@ -157,7 +156,7 @@ func (m *fakeStateMachine) timesReset() int {
 // await blocks until reached returns true.
 func (m *fakeStateMachine) await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	if err := m.changed.Wait(natstest.Context(t), reached); err != nil {
+	if err := m.changed.wait(natstest.Context(t), reached); err != nil {
 		t.Fatalf("%s: %v; seen %v after %d resets", what, err, m.seen(), m.timesReset())
 	}
 }

@@ -41,7 +41,7 @@ func (b *batch) markSent() bool {
 // exceeds a limit by one entry at most.
 func (w *writer) rejectBeyondCapacity(ctx context.Context, b *batch) error {
 	if w.capacity.mayBeHalfFull(w.end.Load()) {
-		if err := w.progress.Wait(ctx, w.hasFoldedAll); err != nil {
+		if err := w.progress.wait(ctx, w.hasFoldedAll); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (w *writer) fold(e task.Entry, results []task.Result) {
 	if e.Writer == w.id {
 		w.folded = max(w.folded, e.Number)
 	}
-	w.progress.Notify()
+	w.progress.notify()
 	switch {
 	case b == nil || len(results) != b.commands:
 	case slices.ContainsFunc(results, isExpired):
@@ -171,7 +171,7 @@ func (w *writer) onSnapshotRestored(machine StateMachine) {
 	if number, _ := machine.Written(w.id); number > w.folded { // entries after the snapshot will be folded again
 		w.folded = number
 	}
-	w.progress.Notify()
+	w.progress.notify()
 	for id, b := range w.inflight {
 		number, results := machine.Written(id.writer)
 		switch {
@@ -197,7 +197,7 @@ func (w *writer) failInflight(err error) {
 		b.fail(err)
 	}
 	w.newWriterID()
-	w.progress.Notify()
+	w.progress.notify()
 }
 
 func (w *writer) deliver(id entryID, b *batch) {

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s-cli/pkg/queue/internal/change"
 	"k8s-cli/pkg/queue/streams"
 )
 
@@ -31,7 +30,7 @@ type readIndex struct {
 	unavailable bool         // the last request was not confirmed, or the follower lags
 	lastCurrent time.Time    // when this pod had last applied a confirmed end of the log
 
-	availability change.Notifier // notified when unavailable changes
+	availability notifier // notified when unavailable changes
 }
 
 // A pendingRead is one request on behalf of all reads that wait for the read index.
@@ -78,7 +77,7 @@ func (r *readIndex) WaitReadIndex(ctx context.Context) (age time.Duration, ok bo
 // WaitCaughtUp waits without a time limit until this pod has folded all entries that the log
 // contained when the log was first identified.
 func (r *readIndex) WaitCaughtUp(ctx context.Context) error {
-	if err := r.follower.changed.Wait(ctx, r.follower.caughtUp); err != nil {
+	if err := r.follower.changed.wait(ctx, r.follower.caughtUp); err != nil {
 		return err
 	}
 	r.markCurrent()
@@ -94,7 +93,7 @@ func (r *readIndex) Lag() (age time.Duration, ok bool) {
 
 // AwaitAvailable blocks until the end of the log is confirmed.
 func (r *readIndex) AwaitAvailable(ctx context.Context) error {
-	return r.availability.Wait(ctx, func() bool {
+	return r.availability.wait(ctx, func() bool {
 		_, unavailable := r.isUnavailable()
 		return !unavailable
 	})
@@ -108,7 +107,7 @@ func (r *readIndex) AwaitUnavailable(ctx context.Context, long time.Duration) er
 		return unavailable
 	}
 	for {
-		if err := r.availability.Wait(ctx, unavailable); err != nil {
+		if err := r.availability.wait(ctx, unavailable); err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, long)
@@ -239,7 +238,7 @@ func (r *readIndex) markCurrent() {
 	r.lastCurrent = time.Now()
 	if r.unavailable {
 		r.unavailable = false
-		r.availability.Notify()
+		r.availability.notify()
 	}
 }
 
@@ -248,7 +247,7 @@ func (r *readIndex) markUnavailable() time.Duration {
 	defer r.mu.Unlock()
 	if !r.unavailable {
 		r.unavailable = true
-		r.availability.Notify()
+		r.availability.notify()
 	}
 	return time.Since(r.lastCurrent)
 }

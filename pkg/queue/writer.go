@@ -13,9 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
-	"k8s-cli/pkg/queue/internal/change"
-	"k8s-cli/pkg/queue/internal/outage"
 	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 )
@@ -42,14 +41,14 @@ type writer struct {
 	calls    chan *call
 	timeout  time.Duration // longest time that a call waits
 
-	outage *outage.Logger // of writing to the log
+	outage *streams.OutageLogger // of writing to the log
 
 	mu       sync.Mutex
 	id       string
 	number   uint64             // number of the last entry sent
 	inflight map[entryID]*batch // sent, but not both acknowledged and folded yet
 	folded   uint64             // number of the last folded entry of this writer
-	progress change.Notifier    // notified when folded or inflight changes
+	progress notifier    // notified when folded or inflight changes
 }
 
 // An entryID identifies an entry of this process.
@@ -67,7 +66,7 @@ func newWriter(s *logStream, f *follower, store EmbeddedStore, timeout time.Dura
 		calls:     make(chan *call, maxWaiting),
 		timeout:   timeout,
 		inflight:  map[entryID]*batch{},
-		outage:    outage.NewLogger(s.logger, "writing to the command log failed; retrying", "writing to the command log works again"),
+		outage:    streams.NewOutageLogger(s.logger, "writing to the command log failed; retrying", "writing to the command log works again"),
 	}
 }
 
@@ -172,7 +171,7 @@ func (w *writer) awaitOutcome(ctx context.Context, k *call, late *time.Timer) ou
 	if k.state.Swap(callAbandoned) == callWaiting {
 		return outcome{err: errNotSent}
 	}
-	w.progress.Notify() // perhaps no caller waits for the entry now
+	w.progress.notify() // perhaps no caller waits for the entry now
 	return outcome{err: w.errIndeterminate()}
 }
 
@@ -272,7 +271,7 @@ func (w *writer) newEntry(b *batch) (task.Entry, entryID) {
 func (w *writer) publish(ctx context.Context, b *batch, id entryID, raw []byte) (stored bool, rejected error) {
 	uncertain := false
 	for {
-		progress := w.progress.Next()
+		progress := w.progress.next()
 		switch {
 		case w.isFolded(id) && w.store.Healthy():
 			return true, nil

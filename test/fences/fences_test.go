@@ -74,16 +74,13 @@ var small = []string{"k8s.io/apimachinery/pkg/util/duration", "k8s.io/client-go/
 // queueParts maps a package below pkg/queue to the packages below pkg/queue and of NATS that
 // it may import. Imports flow in one direction.
 var queueParts = map[string][]string{
-	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/change", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue":                   {"pkg/queue/blob", "pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/backup":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/blob":              {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
-	"pkg/queue/checkpoint":        {"pkg/queue/streams", "pkg/queue/natsconn", "nats.go"},
-	"pkg/queue/events":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/outage", "pkg/queue/internal/subject", "nats.go"},
+	"pkg/queue/events":            {"pkg/queue/streams", "pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/streams":           {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go"},
 	"pkg/queue/natsserver":        {"pkg/queue/natsconn", "pkg/queue/internal/subject", "nats.go", "nats-server", "nkeys"},
 	"pkg/queue/natsconn":          {"nats.go"},
-	"pkg/queue/internal/change":   {},
-	"pkg/queue/internal/outage":   {},
 	"pkg/queue/internal/subject":  {},
 	"pkg/queue/internal/natstest": {"pkg/queue/natsconn", "pkg/queue/natsserver", "nats.go", "nats-server"}, // for tests only
 }

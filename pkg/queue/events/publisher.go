@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/crash"
-	"k8s-cli/pkg/queue/internal/outage"
 	"k8s-cli/pkg/queue/internal/subject"
+	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 )
 
@@ -47,7 +47,7 @@ type Publisher struct {
 	stream      *Stream
 	source      Source
 	newReplayer func() Replayer
-	outage      *outage.Logger
+	outage      *streams.OutageLogger
 
 	id   string       // id of the log
 	last task.EventID // id of the last event in the stream
@@ -59,7 +59,7 @@ type Publisher struct {
 func (s *Stream) Publisher(from Source, newReplayer func() Replayer) *Publisher {
 	return &Publisher{
 		stream: s, source: from, newReplayer: newReplayer,
-		outage: outage.NewLogger(s.config.Logger, "publishing events failed; retrying", "publishing events works again"),
+		outage: streams.NewOutageLogger(s.config.Logger, "publishing events failed; retrying", "publishing events works again"),
 	}
 }
 

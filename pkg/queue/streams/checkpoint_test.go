@@ -1,4 +1,4 @@
-package checkpoint
+package streams
 
 import (
 	"errors"
@@ -10,13 +10,12 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
-	"k8s-cli/pkg/queue/streams"
 )
 
-func open(t *testing.T, nc *natsconn.Conn) *Checkpoint {
+func openCheckpoint(t *testing.T, nc *natsconn.Conn) *Checkpoint {
 	t.Helper()
-	c, err := New(nc, Config{
-		Settings: streams.Settings{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))},
+	c, err := NewCheckpoint(nc, CheckpointConfig{
+		Settings: Settings{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))},
 		Stream:   "NOTIFICATIONS", Subject: "positions", Embedded: true,
 	})
 	if err != nil {
@@ -25,8 +24,8 @@ func open(t *testing.T, nc *natsconn.Conn) *Checkpoint {
 	return c
 }
 
-// load loads the document and checks it.
-func load(t *testing.T, c *Checkpoint, want string) {
+// wantLoaded loads the document and checks it.
+func wantLoaded(t *testing.T, c *Checkpoint, want string) {
 	t.Helper()
 	got, err := c.Load(t.Context())
 	if err != nil || string(got) != want || (got == nil) != (want == "") {
@@ -34,7 +33,7 @@ func load(t *testing.T, c *Checkpoint, want string) {
 	}
 }
 
-func store(t *testing.T, c *Checkpoint, document string, want error) {
+func storeDocument(t *testing.T, c *Checkpoint, document string, want error) {
 	t.Helper()
 	if err := c.Store(t.Context(), []byte(document)); !errors.Is(err, want) {
 		t.Errorf("store %q: %v, want %v", document, err, want)
@@ -46,17 +45,17 @@ func TestOnlyTheLastToLoadStores(t *testing.T) {
 	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	nc := natstest.Connect(t, server)
-	former, present := open(t, nc), open(t, nc)
-	load(t, former, "")
-	load(t, present, "")
-	store(t, former, "a", nil)
-	store(t, former, "b", nil)
-	store(t, present, "x", ErrConflict)
-	load(t, present, "b")
-	store(t, present, "c", nil)
-	store(t, former, "d", ErrConflict)
-	store(t, present, "e", nil)
-	load(t, open(t, nc), "e")
+	former, present := openCheckpoint(t, nc), openCheckpoint(t, nc)
+	wantLoaded(t, former, "")
+	wantLoaded(t, present, "")
+	storeDocument(t, former, "a", nil)
+	storeDocument(t, former, "b", nil)
+	storeDocument(t, present, "x", ErrConflict)
+	wantLoaded(t, present, "b")
+	storeDocument(t, present, "c", nil)
+	storeDocument(t, former, "d", ErrConflict)
+	storeDocument(t, present, "e", nil)
+	wantLoaded(t, openCheckpoint(t, nc), "e")
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +74,10 @@ func TestCheckpointSurvivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	server := natstest.Embed(t, dir)
 	nc := natstest.Connect(t, server)
-	c := open(t, nc)
-	load(t, c, "")
-	store(t, c, "a", nil)
+	c := openCheckpoint(t, nc)
+	wantLoaded(t, c, "")
+	storeDocument(t, c, "a", nil)
 	nc.Close()
 	server.Close()
-	load(t, open(t, natstest.Connect(t, natstest.Embed(t, dir))), "a")
+	wantLoaded(t, openCheckpoint(t, natstest.Connect(t, natstest.Embed(t, dir))), "a")
 }

@@ -1,6 +1,4 @@
-// Package outage logs a lasting failure once when it begins, then at intervals, and when it
-// ends.
-package outage
+package streams
 
 import (
 	"log/slog"
@@ -9,9 +7,9 @@ import (
 
 const repeatInterval = time.Minute // between two log lines about the same failure
 
-// A Logger logs when an operation begins to fail, repeats the message while the failure lasts,
-// and logs when the operation works again. Only one goroutine may use a Logger.
-type Logger struct {
+// An OutageLogger logs when an operation begins to fail, repeats the message while the failure lasts,
+// and logs when the operation works again. Only one goroutine may use an OutageLogger.
+type OutageLogger struct {
 	log              *slog.Logger
 	message          string // logged while the operation fails
 	recoveredMessage string // logged when the operation works again
@@ -19,13 +17,13 @@ type Logger struct {
 	loggedAt         time.Time
 }
 
-// NewLogger returns a Logger with the messages for a failure and for the recovery.
-func NewLogger(log *slog.Logger, message, recoveredMessage string) *Logger {
-	return &Logger{log: log, message: message, recoveredMessage: recoveredMessage}
+// NewOutageLogger returns an OutageLogger with the messages for a failure and for the recovery.
+func NewOutageLogger(log *slog.Logger, message, recoveredMessage string) *OutageLogger {
+	return &OutageLogger{log: log, message: message, recoveredMessage: recoveredMessage}
 }
 
 // Failed records a failure; call it for every failure.
-func (l *Logger) Failed(err error) {
+func (l *OutageLogger) Failed(err error) {
 	now := time.Now()
 	if l.since.IsZero() {
 		l.since = now
@@ -37,7 +35,7 @@ func (l *Logger) Failed(err error) {
 }
 
 // Recovered records a success; call it for every success.
-func (l *Logger) Recovered() {
+func (l *OutageLogger) Recovered() {
 	if l.since.IsZero() {
 		return
 	}

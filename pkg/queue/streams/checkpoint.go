@@ -1,6 +1,4 @@
-// Package checkpoint stores a small document of the leader in NATS. A former leader cannot
-// overwrite the document of the present leader.
-package checkpoint
+package streams
 
 import (
 	"context"
@@ -13,32 +11,32 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/natsconn"
-	"k8s-cli/pkg/queue/streams"
 )
 
 // ErrConflict says that another pod has stored the document since this pod loaded it.
 var ErrConflict = errors.New("another pod stored the checkpoint; load it again")
 
-const maxBytes = 16 << 20 // of the stream; NATS limits a document to 1 MB
+const maxCheckpoints = 16 << 20 // of the stream; NATS limits a document to 1 MB
 
-// Config names a document.
-type Config struct {
-	streams.Settings
+// A CheckpointConfig names a document.
+type CheckpointConfig struct {
+	Settings
 
 	Stream, Subject string
 	Description     string
 	Embedded        bool // this process stores the stream
 }
 
-// A Checkpoint is one document. Only one goroutine may use a Checkpoint.
+// A Checkpoint is a small document of the leader in NATS. A former leader cannot overwrite the
+// document of the present leader. Only one goroutine may use a Checkpoint.
 type Checkpoint struct {
 	js     jetstream.JetStream
-	config Config
+	config CheckpointConfig
 	last   uint64 // sequence of the message with the document
 }
 
-// New returns the document that c names. New creates nothing in NATS; Load does.
-func New(nc *natsconn.Conn, c Config) (*Checkpoint, error) {
+// NewCheckpoint returns the document that c names. NewCheckpoint creates nothing in NATS; Load does.
+func NewCheckpoint(nc *natsconn.Conn, c CheckpointConfig) (*Checkpoint, error) {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(natsconn.RequestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("open stream %s: %w", c.Stream, err)
@@ -53,7 +51,7 @@ func (c *Checkpoint) Load(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	c.last = 0
-	m, err := streams.Get(ctx, c.js, c.config.Stream, streams.GetRequest{Last: c.config.Subject})
+	m, err := Get(ctx, c.js, c.config.Stream, GetRequest{Last: c.config.Subject})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}
@@ -87,7 +85,7 @@ func (c *Checkpoint) Store(ctx context.Context, document []byte) error {
 func (c *Checkpoint) open(ctx context.Context) error {
 	want := jetstream.StreamConfig{
 		Name: c.config.Stream, Description: c.config.Description, Subjects: []string{c.config.Subject},
-		Storage: jetstream.FileStorage, Replicas: max(c.config.Replicas, 1), MaxMsgsPerSubject: 1, MaxBytes: maxBytes,
+		Storage: jetstream.FileStorage, Replicas: max(c.config.Replicas, 1), MaxMsgsPerSubject: 1, MaxBytes: maxCheckpoints,
 		Duplicates: time.Second,
 	}
 	if c.config.Embedded {
@@ -95,7 +93,7 @@ func (c *Checkpoint) open(ctx context.Context) error {
 	}
 	stream, err := c.js.Stream(ctx, c.config.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = streams.Create(ctx, c.js, want)
+		stream, err = Create(ctx, c.js, want)
 	}
 	if err != nil {
 		return fmt.Errorf("open stream %s: %w", c.config.Stream, err)

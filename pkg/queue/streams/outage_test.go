@@ -1,4 +1,4 @@
-package outage
+package streams
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 func TestOutageLoggerReportsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := NewLogger(slog.New(slog.NewTextHandler(&said, nil)), "nothing works", "all works")
+		o := NewOutageLogger(slog.New(slog.NewTextHandler(&said, nil)), "nothing works", "all works")
 		for round := range 2 {
 			o.Recovered()
 			for range 150 {
