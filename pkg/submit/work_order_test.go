@@ -21,7 +21,7 @@ func of(user, id string, nodes int) task.Command {
 }
 
 // drain empties the queue and returns the ids in the order of removal.
-func drain(b *fairQueue) (ids []string) {
+func drain(b *workOrder) (ids []string) {
 	for b.Len() > 0 {
 		ids = append(ids, b.Pop().ID)
 	}
@@ -43,7 +43,7 @@ func TestOrderOfTheFairQueue(t *testing.T) {
 	w.accept("ann", "s1")
 	w.append(task.Command{Stop: &task.Stop{User: "ann", ID: "s1"}})
 
-	b := newFairQueue(w.store)
+	b := newWorkOrder(w.store)
 	for _, id := range strings.Fields("a4 a3 a2 a1 r1 r2 b1 b2 a5 c1 s1") {
 		b.Push(taskKey(id))
 	}
@@ -58,7 +58,7 @@ func TestOrderOfTheFairQueue(t *testing.T) {
 
 // A claim with the launcher's labels may have no record.
 func TestFairQueueTakesWhatHasNoRecord(t *testing.T) {
-	b := newFairQueue(newTestCluster(t).store)
+	b := newWorkOrder(newTestCluster(t).store)
 	b.Push(volumeKey("stray"))
 	b.Push(taskKey("stray"))
 	if got := drain(b); len(got) != 2 {
@@ -72,7 +72,7 @@ func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is wanted
 	w := newTestCluster(t)
-	b := newFairQueue(w.store)
+	b := newWorkOrder(w.store)
 	waiting := map[string]bool{}
 	var ids []string
 	for n := range 3000 {
@@ -127,7 +127,7 @@ func TestFairQueueLosesAndRepeatsNothing(t *testing.T) {
 }
 
 func TestQueueShrinksOnceEmpty(t *testing.T) {
-	b := newFairQueue(cache.New())
+	b := newWorkOrder(cache.New())
 	for i := range shrinkAt + 1 {
 		b.Push(taskKey(fmt.Sprint(i)))
 	}

@@ -5,13 +5,14 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-// A fairQueue defines the order in which the controller reconciles objects. Deletions come first.
-// After them, changes of the cluster and creations alternate, so that neither waits for all of the
-// other. Creations are only the tasks in the window of admission, in the order of the store. Users
-// take turns again here, so that no user waits for tasks that were admitted earlier.
+// A workOrder defines the order in which the controller reconciles objects. Deletions come
+// first. After them, changes of the cluster and creations alternate, so that neither waits for
+// all of the other. Creations are only the tasks in the window of admission, in the order of
+// the store. Users take turns again here, so that no user waits for tasks that were admitted
+// earlier.
 //
-// A fairQueue is the storage of a workqueue, which holds its own lock during every call.
-type fairQueue struct {
+// A workOrder is the storage of a workqueue, which holds its own lock during every call.
+type workOrder struct {
 	store           *cache.Store
 	urgent          userQueue
 	changes         userQueue
@@ -41,12 +42,12 @@ const (
 	rankCreate
 )
 
-func newFairQueue(s *cache.Store) *fairQueue {
-	return &fairQueue{store: s, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
+func newWorkOrder(s *cache.Store) *workOrder {
+	return &workOrder{store: s, creates: map[string]*userQueue{}, items: map[task.Key]*item{}}
 }
 
 // rank returns the kind of work for an object, and the user of a task to create.
-func (q *fairQueue) rank(k task.Key) (of rank, user string) {
+func (q *workOrder) rank(k task.Key) (of rank, user string) {
 	if k.Kind == task.KindVolume {
 		if v := q.store.VolumeView(k.ID); v.VolumeRecord != nil && v.Deleted {
 			return rankUrgent, ""
@@ -64,10 +65,10 @@ func (q *fairQueue) rank(k task.Key) (of rank, user string) {
 }
 
 // Len returns the number of queued objects.
-func (q *fairQueue) Len() int { return len(q.items) }
+func (q *workOrder) Len() int { return len(q.items) }
 
 // Push adds an object that is not queued.
-func (q *fairQueue) Push(k task.Key) {
+func (q *workOrder) Push(k task.Key) {
 	of, user := q.rank(k)
 	t := &item{k, of}
 	q.items[k] = t
@@ -87,7 +88,7 @@ func (q *fairQueue) Push(k task.Key) {
 }
 
 // Touch moves a queued object if its kind of work has changed.
-func (q *fairQueue) Touch(k task.Key) {
+func (q *workOrder) Touch(k task.Key) {
 	before := q.items[k]
 	if before == nil || before.rank == rankUrgent {
 		return
@@ -98,7 +99,7 @@ func (q *fairQueue) Touch(k task.Key) {
 }
 
 // Pop removes and returns the next object.
-func (q *fairQueue) Pop() task.Key {
+func (q *workOrder) Pop() task.Key {
 	t := q.nextItem()
 	delete(q.items, t.key)
 	if len(q.items) == 0 && q.maxQueued > shrinkAt { // a map never releases memory
@@ -107,7 +108,7 @@ func (q *fairQueue) Pop() task.Key {
 	return t.key
 }
 
-func (q *fairQueue) nextItem() *item {
+func (q *workOrder) nextItem() *item {
 	if t := q.urgent.pop(q.isQueued); t != nil {
 		return t
 	}
@@ -125,7 +126,7 @@ func (q *fairQueue) nextItem() *item {
 }
 
 // nextCreation returns the next creation of the user who is next.
-func (q *fairQueue) nextCreation() *item {
+func (q *workOrder) nextCreation() *item {
 	for len(q.users) > 0 {
 		user := q.users[0]
 		q.users = q.users[1:]
@@ -143,7 +144,7 @@ func (q *fairQueue) nextCreation() *item {
 }
 
 // isQueued reports whether an item is the present item of its object.
-func (q *fairQueue) isQueued(t *item) bool { return q.items[t.key] == t }
+func (q *workOrder) isQueued(t *item) bool { return q.items[t.key] == t }
 
 // A userQueue is a first-in first-out queue.
 type userQueue []*item
