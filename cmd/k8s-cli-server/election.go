@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -61,7 +61,7 @@ func lead(ctx context.Context, n *dependencies, c config, logger *slog.Logger, w
 		Lock: &lease{Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: c.namespace, Name: leaseName},
 			Client:     n.leases.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + rand.Text()},
 		}},
 		LeaseDuration:   c.leaseDuration,
 		RenewDeadline:   renewDeadline(c.leaseDuration),

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"k8s-cli/pkg/submit/objects"
@@ -64,7 +63,7 @@ func (p *Place) newCast(ctx context.Context, namespace string, record *task.Reco
 func (c *cast) pair(record *task.Record) (*batchv1.Job, *corev1.Pod) {
 	job := objects.Jobs(record, c.namespace)[0]
 	job.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
-	job.UID = types.UID(uuid.NewString())
+	job.UID = uuid.NewUUID()
 	job.CreationTimestamp = c.now
 	job.Generation = 1
 	job.ManagedFields = c.jobFields
@@ -78,7 +77,7 @@ func (c *cast) pair(record *task.Record) (*batchv1.Job, *corev1.Pod) {
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name + "-" + task.NewID()[:5], Namespace: c.namespace, UID: types.UID(uuid.NewString()),
+			Name: job.Name + "-" + task.NewID()[:5], Namespace: c.namespace, UID: uuid.NewUUID(),
 			CreationTimestamp: c.now, Labels: labels, Annotations: template.Annotations, ManagedFields: c.podFields,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: c.controller, BlockOwnerDeletion: c.controller,
