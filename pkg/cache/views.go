@@ -34,13 +34,16 @@ func (v Views) JobGroup(id string) []string {
 }
 
 // WatchTask returns the view of a task, and a channel that is closed when the view changes.
-// The channel is nil if the task is unknown.
+// The channel is nil if the task is unknown, or if nothing of the task is left in the cluster.
 func (v Views) WatchTask(id string) (now task.View, changed <-chan struct{}) {
 	v.model.mu.Lock()
 	defer v.model.mu.Unlock()
 	item := v.model.tasks[id]
-	if item == nil {
+	switch {
+	case item == nil:
 		return task.View{}, nil
+	case item.isCleanedUp():
+		return item.view(), nil
 	}
 	return item.view(), item.changes()
 }
@@ -67,10 +70,15 @@ func (v Views) Preview(r *task.Record) task.View {
 func (m *model) keys() []task.Key {
 	keys := m.volumes.keys()
 	for id, item := range m.tasks {
-		if item.record != nil && item.record.CleanedUp() && len(item.jobs)+len(item.pods) == 0 {
+		if item.isCleanedUp() {
 			continue
 		}
 		keys = append(keys, task.Key{Kind: task.KindTask, ID: id})
 	}
 	return keys
+}
+
+// isCleanedUp reports whether the task is over and nothing of it is left in the cluster.
+func (i *taskItem) isCleanedUp() bool {
+	return i.record != nil && i.record.CleanedUp() && len(i.jobs)+len(i.pods) == 0
 }
