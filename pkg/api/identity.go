@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
+	"k8s-cli/pkg/bounded"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
@@ -36,7 +37,7 @@ type callers struct {
 	sessions *browser.Sessions // of browsers; nil if there are none
 	viewer   *status.Viewer
 	hosts    map[string]bool                                      // host names of the server besides localhost
-	queries  query.Memo                                           // of GET /tasks
+	queries  *bounded.Map[string, query.Tasks]                    // parsed queries of GET /tasks, by their text
 	client   func(peer netip.Addr, forwarded []string) netip.Addr // see Config.Client
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
@@ -17,11 +18,7 @@ import (
 // listOf parses the parameters of a list of tasks. Only callers who may list the tasks of all
 // users may name another user.
 func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
-	q, err := a.queries.Parse(c.Context().URI().QueryString(), func() (query.Tasks, error) {
-		values := url.Values{}
-		c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
-		return query.Parse(values)
-	})
+	q, err := a.parseList(c)
 	switch {
 	case err != nil:
 		return query.List{}, err
@@ -31,6 +28,27 @@ func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
 		return query.List{}, errOtherUser
 	}
 	return q.List(user, time.Now())
+}
+
+const (
+	maxQueryBytes = 1 << 20 // of the queries that are parsed already
+	queryOverhead = 512     // bytes of a parsed query besides its text
+)
+
+// parseList parses the query of a list of tasks. Clients repeat a query; the same text is parsed
+// once.
+func (a *callers) parseList(c *fiber.Ctx) (query.Tasks, error) {
+	raw := c.Context().URI().QueryString()
+	if q, ok := a.queries.Get(utils.UnsafeString(raw)); ok {
+		return q, nil
+	}
+	values := url.Values{}
+	c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
+	q, err := query.Parse(values)
+	if err == nil {
+		a.queries.Set(string(raw), q, len(raw)+queryOverhead)
+	}
+	return q, err
 }
 
 var errOtherUser = problem.New(problem.AdministratorRequired, "user: only administrators of this server (--admins) may name another user; omit it to get your own")

@@ -22,12 +22,14 @@ import (
 	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/api/submission"
+	"k8s-cli/pkg/bounded"
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/trace"
 	"k8s-cli/pkg/ui"
@@ -140,7 +142,7 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	who := &callers{auth: c.Auth, viewer: read.Viewer, hosts: hostNames(c.Hosts), client: c.Client}
+	who := &callers{auth: c.Auth, viewer: read.Viewer, queries: bounded.NewMap[string, query.Tasks](maxQueryBytes), hosts: hostNames(c.Hosts), client: c.Client}
 	if c.Sessions != nil {
 		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer, Login: c.Login}
 	}

@@ -33,7 +33,7 @@ type Viewer struct {
 // NewViewer returns a viewer of store, which must follow log. namespace is that of the Jobs and
 // claims.
 func NewViewer(log Log, store *cache.Store, namespace string) *Viewer {
-	return &Viewer{log: log, store: store, renderer: renderer{namespace}, boot: maphash.MakeSeed()}
+	return &Viewer{log: log, store: store, renderer: renderer{namespace}, boot: maphash.MakeSeed(), taskCache: newTaskCache(), listCache: newListCache()}
 }
 
 // A Read answers the questions of one request. All its answers contain what was stored before

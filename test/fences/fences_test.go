@@ -24,6 +24,7 @@ const (
 // subpackages. Only packages below cmd may import all.
 var own = map[string][]string{
 	"pkg/task":           {},
+	"pkg/bounded":        {},
 	"pkg/crash":          {},
 	"pkg/trace":          {},
 	"pkg/release":        {},
@@ -34,13 +35,13 @@ var own = map[string][]string{
 	"pkg/placement":      {"pkg/task"},
 	"pkg/cache":          {"pkg/task", "pkg/placement"},
 	"pkg/submit":         {"pkg/cache", "pkg/task", "pkg/placement", "pkg/crash", "pkg/trace"},
-	"pkg/status":         {"pkg/cache", "pkg/task"},
+	"pkg/status":         {"pkg/bounded", "pkg/cache", "pkg/task"},
 	"pkg/logs":           {"pkg/task"},
 	"pkg/notify":         {"pkg/task", "pkg/release"},
 	"pkg/ui":             {},
 	"pkg/session":        {"pkg/task", "pkg/auth", "pkg/cache", "pkg/seal"},
 	"pkg/exec":           {"pkg/task"},
-	"pkg/api":            {"pkg/cache", "pkg/exec", "pkg/seal", "pkg/session", "pkg/status", "pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui"},
+	"pkg/api":            {"pkg/bounded", "pkg/exec", "pkg/seal", "pkg/session", "pkg/status", "pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui"},
 	"pkg/client":         {"pkg/task", "pkg/exec"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/exec", "pkg/taskfile", "pkg/client", "pkg/release", "pkg/trace"},
 	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/exec", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session", "pkg/notify"},
