@@ -62,8 +62,8 @@ type prepared struct {
 	warnings []string
 }
 
-func (s *prepared) accepted(v task.Result) task.Submitted {
-	return task.NewSubmitted(v.ID, append(s.warnings, v.Warnings...))
+func (p *prepared) accepted(v task.Result) task.Submitted {
+	return task.NewSubmitted(v.ID, append(p.warnings, v.Warnings...))
 }
 
 // prepare makes all checks that do not need the log. Unless from is together with others, the

@@ -37,21 +37,21 @@ func newTokenCache() *tokenCache {
 // find returns the cached result for a token. holds reports whether the result is still
 // valid. known reports whether the last check accepted the token, even if the result has
 // expired.
-func (m *tokenCache) find(sum tokenSum, now time.Time) (f cacheEntry, holds, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, known = m.accepted[sum]
+func (c *tokenCache) find(sum tokenSum, now time.Time) (f cacheEntry, holds, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, known = c.accepted[sum]
 	if !known {
-		f = m.rejected[sum]
+		f = c.rejected[sum]
 	}
 	return f, now.Before(f.until), known
 }
 
 // put stores a result and removes an earlier result of the opposite kind.
-func (m *tokenCache) put(sum tokenSum, f cacheEntry, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	into, from := m.accepted, m.rejected
+func (c *tokenCache) put(sum tokenSum, f cacheEntry, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	into, from := c.accepted, c.rejected
 	if f.err != nil {
 		into, from = from, into
 	}

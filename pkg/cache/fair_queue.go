@@ -57,112 +57,112 @@ func stageOf(v *task.View, l task.AdmissionLimits) backlogStage {
 }
 
 // bumpRevision records a change that may affect waiting times.
-func (b *fairQueue) bumpRevision() {
-	b.revision++
+func (q *fairQueue) bumpRevision() {
+	q.revision++
 	select {
-	case b.changed <- struct{}{}:
+	case q.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (b *fairQueue) add(i *taskItem, to backlogStage) {
-	b.flush() // i may be one of the pending removals
+func (q *fairQueue) add(i *taskItem, to backlogStage) {
+	q.flush() // i may be one of the pending removals
 	user := i.record.User()
 	switch to {
 	case stageWaiting:
-		line := b.userQueues[user]
+		line := q.userQueues[user]
 		if len(line) == 0 {
-			b.order = append(b.order, user)
+			q.order = append(q.order, user)
 		}
 		at, _ := slices.BinarySearchFunc(line, i, compareTurn)
-		b.userQueues[user] = slices.Insert(line, at, i)
-		b.size++
+		q.userQueues[user] = slices.Insert(line, at, i)
+		q.size++
 	case stageCreating:
-		b.creating = append(b.creating, i)
-		b.endTurn(user)
+		q.creating = append(q.creating, i)
+		q.endTurn(user)
 	case stageBlocked:
-		b.blocked[user]++
+		q.blocked[user]++
 	}
 	i.stage = to
-	b.bumpRevision()
+	q.bumpRevision()
 }
 
 // endTurn moves a user to the end of the order.
-func (b *fairQueue) endTurn(user string) {
-	if at := slices.Index(b.order, user); at >= 0 {
-		b.order = append(slices.Delete(b.order, at, at+1), user)
+func (q *fairQueue) endTurn(user string) {
+	if at := slices.Index(q.order, user); at >= 0 {
+		q.order = append(slices.Delete(q.order, at, at+1), user)
 	}
 }
 
 // remove removes a task from the backlog.
-func (b *fairQueue) remove(i *taskItem) {
+func (q *fairQueue) remove(i *taskItem) {
 	if i.stage == stageNone {
 		return
 	}
 	switch user := i.record.User(); i.stage {
 	case stageWaiting:
-		b.removeWaiting(i)
+		q.removeWaiting(i)
 	case stageCreating:
-		if at := slices.Index(b.creating, i); at >= 0 {
-			b.creating = slices.Delete(b.creating, at, at+1)
+		if at := slices.Index(q.creating, i); at >= 0 {
+			q.creating = slices.Delete(q.creating, at, at+1)
 		}
 	case stageBlocked:
-		if b.blocked[user]--; b.blocked[user] == 0 {
-			delete(b.blocked, user)
+		if q.blocked[user]--; q.blocked[user] == 0 {
+			delete(q.blocked, user)
 		}
 	}
 	i.stage = stageNone
-	b.bumpRevision()
-	if b.length() == 0 {
-		b.creationTimes = nil
+	q.bumpRevision()
+	if q.length() == 0 {
+		q.creationTimes = nil
 	}
 }
 
 // removeWaiting removes a task from its user's queue, at once or at the next endBatch.
-func (b *fairQueue) removeWaiting(i *taskItem) {
-	b.size--
-	b.removals = append(b.removals, i)
-	if !b.batching {
-		b.flush()
+func (q *fairQueue) removeWaiting(i *taskItem) {
+	q.size--
+	q.removals = append(q.removals, i)
+	if !q.batching {
+		q.flush()
 	}
 }
 
 // beginBatch delays the removals from user queues until endBatch, if there is more than one
 // change: an entry may stop thousands of tasks of one user, and one pass removes all of them.
-func (b *fairQueue) beginBatch(changes int) { b.batching = changes > 1 }
+func (q *fairQueue) beginBatch(changes int) { q.batching = changes > 1 }
 
 // endBatch performs the removals since beginBatch.
-func (b *fairQueue) endBatch() {
-	b.flush()
-	b.batching = false
+func (q *fairQueue) endBatch() {
+	q.flush()
+	q.batching = false
 }
 
 // flush removes the pending removals from their user queues.
-func (b *fairQueue) flush() {
-	if len(b.removals) == 0 {
+func (q *fairQueue) flush() {
+	if len(q.removals) == 0 {
 		return
 	}
 	of := map[string][]*taskItem{}
-	for _, i := range b.removals {
+	for _, i := range q.removals {
 		of[i.record.User()] = append(of[i.record.User()], i)
 	}
 	for user, some := range of {
-		b.userQueues[user] = sorted.Remove(b.userQueues[user], some, compareTurn)
-		if len(b.userQueues[user]) == 0 {
-			delete(b.userQueues, user)
-			b.order = slices.DeleteFunc(b.order, func(u string) bool { return u == user })
+		q.userQueues[user] = sorted.Remove(q.userQueues[user], some, compareTurn)
+		if len(q.userQueues[user]) == 0 {
+			delete(q.userQueues, user)
+			q.order = slices.DeleteFunc(q.order, func(u string) bool { return u == user })
 		}
 	}
-	b.removals = nil
+	q.removals = nil
 }
 
 // length returns how many tasks have a position in the backlog.
-func (b *fairQueue) length() int { return b.size + len(b.creating) }
+func (q *fairQueue) length() int { return q.size + len(q.creating) }
 
 // lengthOfUser returns how many tasks of a user have a position in the backlog.
-func (b *fairQueue) lengthOfUser(user string) int {
-	n := len(b.userQueues[user])
-	for _, i := range b.creating {
+func (q *fairQueue) lengthOfUser(user string) int {
+	n := len(q.userQueues[user])
+	for _, i := range q.creating {
 		if i.record.User() == user {
 			n++
 		}
@@ -171,14 +171,14 @@ func (b *fairQueue) lengthOfUser(user string) int {
 }
 
 // users returns how many users have a task in the backlog.
-func (b *fairQueue) users() int {
+func (q *fairQueue) users() int {
 	creating := map[string]bool{}
-	for _, i := range b.creating {
-		if user := i.record.User(); len(b.userQueues[user]) == 0 {
+	for _, i := range q.creating {
+		if user := i.record.User(); len(q.userQueues[user]) == 0 {
 			creating[user] = true
 		}
 	}
-	return len(b.userQueues) + len(creating)
+	return len(q.userQueues) + len(creating)
 }
 
 func compareTurn(a, b *taskItem) int {
@@ -186,26 +186,26 @@ func compareTurn(a, b *taskItem) int {
 }
 
 // recordCreation records that the Jobs of a task were created.
-func (b *fairQueue) recordCreation(at time.Time) {
-	b.bumpRevision()
-	if n := len(b.creationTimes); n > 0 && (at.Before(b.creationTimes[n-1]) || at.Sub(b.creationTimes[n-1]) > time.Hour) {
-		b.creationTimes = nil // after a jump of a clock or a long pause the times give no rate
+func (q *fairQueue) recordCreation(at time.Time) {
+	q.bumpRevision()
+	if n := len(q.creationTimes); n > 0 && (at.Before(q.creationTimes[n-1]) || at.Sub(q.creationTimes[n-1]) > time.Hour) {
+		q.creationTimes = nil // after a jump of a clock or a long pause the times give no rate
 	}
-	if b.creationTimes = append(b.creationTimes, at); len(b.creationTimes) > 2*maxCreationTimes {
-		b.creationTimes = slices.Clone(b.creationTimes[maxCreationTimes:])
+	if q.creationTimes = append(q.creationTimes, at); len(q.creationTimes) > 2*maxCreationTimes {
+		q.creationTimes = slices.Clone(q.creationTimes[maxCreationTimes:])
 	}
 }
 
 // position returns the position of a task in the backlog, from 1. position assumes that every
 // user who waits has one turn in each round.
-func (b *fairQueue) position(i *taskItem) int {
+func (q *fairQueue) position(i *taskItem) int {
 	if i.stage == stageCreating {
-		return slices.Index(b.creating, i) + 1
+		return slices.Index(q.creating, i) + 1
 	}
 	owner := i.record.User()
-	ahead, _ := slices.BinarySearchFunc(b.userQueues[owner], i, compareTurn)
-	place := len(b.creating) + ahead + 1
-	for user, line := range b.userQueues {
+	ahead, _ := slices.BinarySearchFunc(q.userQueues[owner], i, compareTurn)
+	place := len(q.creating) + ahead + 1
+	for user, line := range q.userQueues {
 		if user != owner {
 			place += min(len(line), ahead)
 		}
@@ -215,9 +215,9 @@ func (b *fairQueue) position(i *taskItem) int {
 
 // rate returns how many tasks were created a second recently, 0 if too few were created for an
 // estimate.
-func (b *fairQueue) rate() float64 {
+func (q *fairQueue) rate() float64 {
 	const minSamples = 5
-	last := b.creationTimes[max(len(b.creationTimes)-maxCreationTimes, 0):]
+	last := q.creationTimes[max(len(q.creationTimes)-maxCreationTimes, 0):]
 	if len(last) < minSamples {
 		return 0
 	}
@@ -229,9 +229,9 @@ func (b *fairQueue) rate() float64 {
 }
 
 // describe returns the position and the estimated waiting time as a sentence.
-func (b *fairQueue) describe(place int) string {
-	text := fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", place, b.length())
-	if rate := b.rate(); rate > 0 {
+func (q *fairQueue) describe(place int) string {
+	text := fmt.Sprintf("waiting for its Jobs: number %d of %d in the backlog", place, q.length())
+	if rate := q.rate(); rate > 0 {
 		text += fmt.Sprintf(", about %s at %s tasks/s", roughly(float64(place)/rate), brief(rate))
 	}
 	return text

@@ -93,11 +93,11 @@ func (s *Store) watchNodesAndEvents(k8s kubernetes.Interface, namespace string, 
 }
 
 // Run watches until ctx ends.
-func (x *OptionalInformers) Run(ctx context.Context) error {
+func (o *OptionalInformers) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	all.Go(func() { _ = x.kinds.Run(ctx) })
-	all.Go(func() { x.refreshReasons(ctx) })
-	all.Go(func() { x.refreshWaits(ctx) })
+	all.Go(func() { _ = o.kinds.Run(ctx) })
+	all.Go(func() { o.refreshReasons(ctx) })
+	all.Go(func() { o.refreshWaits(ctx) })
 	all.Wait()
 	return ctx.Err()
 }
@@ -107,14 +107,14 @@ func (x *OptionalInformers) Run(ctx context.Context) error {
 const refreshInterval = time.Second
 
 // refreshReasons explains the tasks that wait for a node again after the nodes have changed.
-func (x *OptionalInformers) refreshReasons(ctx context.Context) {
+func (o *OptionalInformers) refreshReasons(ctx context.Context) {
 	for {
 		select {
-		case <-x.store.nodes.Changed():
+		case <-o.store.nodes.Changed():
 		case <-ctx.Done():
 			return
 		}
-		x.store.refreshReasons()
+		o.store.refreshReasons()
 		select {
 		case <-time.After(refreshInterval):
 		case <-ctx.Done():
@@ -124,13 +124,13 @@ func (x *OptionalInformers) refreshReasons(ctx context.Context) {
 }
 
 // refreshWaits explains the tasks that wait for their next attempt again every second.
-func (x *OptionalInformers) refreshWaits(ctx context.Context) {
+func (o *OptionalInformers) refreshWaits(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			x.store.refreshWaits()
+			o.store.refreshWaits()
 		case <-ctx.Done():
 			return
 		}

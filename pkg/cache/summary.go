@@ -54,21 +54,21 @@ func (x *index) countsByUser() map[string]overview.Counts {
 }
 
 // summary describes the part of the backlog that belongs to a user, or the whole backlog.
-func (b *fairQueue) summary(user string, all bool) (s overview.Backlog) {
+func (q *fairQueue) summary(user string, all bool) (s overview.Backlog) {
 	earliest := func(i *taskItem) {
 		if at := i.record.CreatedAt; s.Oldest == nil || at.Before(*s.Oldest) {
 			s.Oldest = &at
 		}
 	}
-	for _, i := range b.creating {
+	for _, i := range q.creating {
 		if all || i.record.User() == user {
 			s.Tasks++
 			earliest(i)
 		}
 	}
-	lines := map[string][]*taskItem{user: b.userQueues[user]}
+	lines := map[string][]*taskItem{user: q.userQueues[user]}
 	if all {
-		lines = b.userQueues
+		lines = q.userQueues
 	}
 	for _, line := range lines {
 		s.Tasks += len(line)
@@ -78,6 +78,6 @@ func (b *fairQueue) summary(user string, all bool) (s overview.Backlog) {
 			i += sort.Search(len(line)-i, func(n int) bool { return line[i+n].priority < priority })
 		}
 	}
-	s.Rate = math.Round(10*b.rate()) / 10
+	s.Rate = math.Round(10*q.rate()) / 10
 	return s
 }

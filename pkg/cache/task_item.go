@@ -44,8 +44,8 @@ type taskExtra struct {
 	missing        []string
 }
 
-func (f *taskExtra) empty() bool {
-	return len(f.requirements)+len(f.gone)+len(f.awaitedVolumes)+len(f.notes)+len(f.resolved)+len(f.missing) == 0 && f.reason == "" && f.changed == nil
+func (e *taskExtra) empty() bool {
+	return len(e.requirements)+len(e.gone)+len(e.awaitedVolumes)+len(e.notes)+len(e.resolved)+len(e.missing) == 0 && e.reason == "" && e.changed == nil
 }
 
 // ensureExtra returns the extra fields of the task, and creates them if necessary.

@@ -81,59 +81,59 @@ func NewArchiver(t *Tailer, tasks Projection, limit int, current func() bool) *A
 func endedWorkers(limit int) int { return min(max(endedBytes/max(limit, 1), 1), endedAtOnce) }
 
 // Enqueue notifies the archiver that a task may have changed. Enqueue does not block.
-func (k *Archiver) Enqueue(key task.Key) {
-	if key.Kind == task.KindTask && k.runs.Load() {
-		k.ending.add(key.ID)
-		k.ended.add(key.ID)
+func (a *Archiver) Enqueue(key task.Key) {
+	if key.Kind == task.KindTask && a.runs.Load() {
+		a.ending.add(key.ID)
+		a.ended.add(key.ID)
 	}
 }
 
 // Run archives logs until ctx ends.
-func (k *Archiver) Run(ctx context.Context) error {
-	if err := k.loadArchived(ctx); err != nil {
+func (a *Archiver) Run(ctx context.Context) error {
+	if err := a.loadArchived(ctx); err != nil {
 		return err
 	}
-	k.runs.Store(true)
-	defer k.runs.Store(false)
-	for _, key := range k.tasks.Keys() {
-		k.Enqueue(key)
+	a.runs.Store(true)
+	defer a.runs.Store(false)
+	for _, key := range a.tasks.Keys() {
+		a.Enqueue(key)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return k.work(ctx, &k.ending, endingAtOnce, false) })
-	g.Go(func() error { return k.work(ctx, &k.ended, endedWorkers(k.limit), true) })
-	g.Go(func() error { return k.sweep(ctx) })
+	g.Go(func() error { return a.work(ctx, &a.ending, endingAtOnce, false) })
+	g.Go(func() error { return a.work(ctx, &a.ended, endedWorkers(a.limit), true) })
+	g.Go(func() error { return a.sweep(ctx) })
 	return g.Wait()
 }
 
 // loadArchived lists the archived logs and retries until the list succeeds.
-func (k *Archiver) loadArchived(ctx context.Context) error {
-	k.reset(nil)
+func (a *Archiver) loadArchived(ctx context.Context) error {
+	a.reset(nil)
 	for {
-		all, err := k.tailer.store.List(ctx)
+		all, err := a.tailer.store.List(ctx)
 		if err == nil {
 			kept := map[string]string{}
 			for name, about := range all {
 				kept[name] = about[aboutPod]
 			}
-			k.reset(kept)
-			k.notifyArchived(k.takePending())
+			a.reset(kept)
+			a.notifyArchived(a.takePending())
 			return nil
 		}
-		k.tailer.log.Warn("listing the archived logs failed; retrying", "err", err)
+		a.tailer.log.Warn("listing the archived logs failed; retrying", "err", err)
 		if !pause(ctx) {
 			return ctx.Err()
 		}
 	}
 }
 
-func (k *Archiver) reset(kept map[string]string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.archived, k.busy, k.failed, k.unread = kept, map[string]bool{}, map[string]int{}, map[string]unread{}
+func (a *Archiver) reset(kept map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.archived, a.busy, a.failed, a.unread = kept, map[string]bool{}, map[string]int{}, map[string]unread{}
 }
 
 // work archives the logs of ended pods if ended is true, or else the logs of ending pods.
-func (k *Archiver) work(ctx context.Context, due *dedupQueue, atOnce int, ended bool) error {
+func (a *Archiver) work(ctx context.Context, due *dedupQueue, atOnce int, ended bool) error {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	defer func() { _ = g.Wait() }() // the functions return no errors
@@ -142,15 +142,15 @@ func (k *Archiver) work(ctx context.Context, due *dedupQueue, atOnce int, ended 
 		if err != nil {
 			return err
 		}
-		v := k.tasks.TaskView(id)
+		v := a.tasks.TaskView(id)
 		for rank, job := range v.Jobs {
 			for _, l := range podLogs(v, rank) {
 				isEnding := l.pod.Phase.Over() || l.pod.Deleting || v.Phase.Over() || job == nil || job.Deleting
-				if l.pod.Phase.Over() != ended || !isEnding || !k.startTail(l) {
+				if l.pod.Phase.Over() != ended || !isEnding || !a.startTail(l) {
 					continue
 				}
 				g.Go(func() error {
-					k.archive(ctx, l)
+					a.archive(ctx, l)
 					return nil
 				})
 			}
@@ -180,26 +180,26 @@ func podLogs(v task.View, rank int) (all []podLog) {
 }
 
 // startTail reports whether to archive the log of a pod now, and marks the log as busy.
-func (k *Archiver) startTail(l podLog) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.busy[l.name] || k.archived[l.name] == l.pod.UID {
+func (a *Archiver) startTail(l podLog) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[l.name] || a.archived[l.name] == l.pod.UID {
 		return false
 	}
-	k.busy[l.name] = true
+	a.busy[l.name] = true
 	return true
 }
 
 // archive reads the log of a pod to its end and stores the last part.
-func (k *Archiver) archive(ctx context.Context, l podLog) {
+func (a *Archiver) archive(ctx context.Context, l podLog) {
 	pod, name := l.pod, l.name
-	pool := k.endingPool
+	pool := a.endingPool
 	if pod.Phase.Over() {
-		pool = k.endedPool
+		pool = a.endedPool
 	}
-	last := pool.buffer(k.limit)
+	last := pool.buffer(a.limit)
 	defer last.release()
-	r := reader{tailer: k.tailer, task: l.task, pod: pod, pass: last.add, once: pod.Phase.Over()}
+	r := reader{tailer: a.tailer, task: l.task, pod: pod, pass: last.add, once: pod.Phase.Over()}
 	var whole bool
 	if pod.Phase.Over() {
 		whole = r.finish(ctx, nil, false)
@@ -211,21 +211,21 @@ func (k *Archiver) archive(ctx context.Context, l podLog) {
 	case ctx.Err() != nil: // the next leader archives the log
 		return
 	case last.length() > 0:
-		err = k.store(ctx, name, pod, last)
+		err = a.store(ctx, name, pod, last)
 	case !whole:
 		err = fmt.Errorf("%w: pod %s", errUnreadable, pod.Name)
 	}
-	k.finish(name, pod, err)
+	a.finish(name, pod, err)
 }
 
-func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *tailBuffer) error {
+func (a *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *tailBuffer) error {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
 	size := min(max(int64(last.length()), storeLeast), storeBytes)
-	if err := k.storing.Acquire(ctx, size); err != nil {
+	if err := a.storing.Acquire(ctx, size); err != nil {
 		return fmt.Errorf("wait for the storage of other logs: %w", err)
 	}
-	defer k.storing.Release(size)
+	defer a.storing.Release(size)
 	blob := last.take()
 	about := map[string]string{aboutPod: pod.UID, aboutCut: strconv.FormatInt(last.cut, 10), aboutCutLines: strconv.FormatInt(last.lines, 10)}
 	if !pod.StartedAt.IsZero() {
@@ -234,7 +234,7 @@ func (k *Archiver) store(ctx context.Context, name string, pod *task.Pod, last *
 	if last.short {
 		about[aboutShort] = "true"
 	}
-	return k.tailer.store.Store(ctx, name, about, blob)
+	return a.tailer.store.Store(ctx, name, about, blob)
 }
 
 var errUnreadable = errors.New("the log cannot be read")
@@ -242,12 +242,12 @@ var errUnreadable = errors.New("the log cannot be read")
 // finish records the result of archiving a log. The archiver retries for some time, but no
 // task fails because of its log. One warning says that logs are lost; the next warning
 // follows only after a log was archived again.
-func (k *Archiver) finish(name string, pod *task.Pod, err error) {
-	if !k.observe(name, pod, err) {
+func (a *Archiver) finish(name string, pod *task.Pod, err error) {
+	if !a.observe(name, pod, err) {
 		return
 	}
-	if id := archiveTask(name); k.isPending(id) {
-		k.notifyArchived([]string{id})
+	if id := archiveTask(name); a.isPending(id) {
+		a.notifyArchived([]string{id})
 	}
 }
 
@@ -255,40 +255,40 @@ func (k *Archiver) finish(name string, pod *task.Pod, err error) {
 // its Job: the log is archived, the archiver gave up, or the log was unreadable several
 // times. The archiver retries an unreadable log while the pod exists, but a kubelet that
 // lost its logs must not delay other tasks.
-func (k *Archiver) observe(name string, pod *task.Pod, err error) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.busy, name)
+func (a *Archiver) observe(name string, pod *task.Pod, err error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.busy, name)
 	if err == nil {
-		k.settle(name, pod)
-		k.failing = false
+		a.settle(name, pod)
+		a.failing = false
 		return true
 	}
-	if !k.failing {
-		k.failing = true
-		k.tailer.log.Warn("archiving a log failed; the log is lost with its pod unless a retry succeeds", "task", archiveTask(name), "err", err)
+	if !a.failing {
+		a.failing = true
+		a.tailer.log.Warn("archiving a log failed; the log is lost with its pod unless a retry succeeds", "task", archiveTask(name), "err", err)
 	}
-	n := k.failed[name]
-	if k.failed[name]++; n == maxStoreTries {
-		k.settle(name, pod)
+	n := a.failed[name]
+	if a.failed[name]++; n == maxStoreTries {
+		a.settle(name, pod)
 		return true
 	}
 	if errors.Is(err, errUnreadable) {
-		if u := k.unread[name]; u.pod == pod.UID {
-			k.unread[name] = unread{pod.UID, u.tries + 1}
+		if u := a.unread[name]; u.pod == pod.UID {
+			a.unread[name] = unread{pod.UID, u.tries + 1}
 		} else {
-			k.unread[name] = unread{pod.UID, 1}
+			a.unread[name] = unread{pod.UID, 1}
 		}
 	}
 	key := task.Key{Kind: task.KindTask, ID: archiveTask(name)}
-	time.AfterFunc(storeRetry<<n, func() { k.Enqueue(key) })
-	return k.unread[name] == unread{pod.UID, unreadable}
+	time.AfterFunc(storeRetry<<n, func() { a.Enqueue(key) })
+	return a.unread[name] == unread{pod.UID, unreadable}
 }
 
 // settle records that the log of a pod is archived or never will be. The caller holds the
 // lock.
-func (k *Archiver) settle(name string, pod *task.Pod) {
-	delete(k.failed, name)
-	delete(k.unread, name)
-	k.archived[name] = pod.UID
+func (a *Archiver) settle(name string, pod *task.Pod) {
+	delete(a.failed, name)
+	delete(a.unread, name)
+	a.archived[name] = pod.UID
 }

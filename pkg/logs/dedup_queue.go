@@ -22,39 +22,39 @@ func newDedupQueue() dedupQueue {
 	return dedupQueue{ids: map[string]bool{}, some: make(chan struct{}, 1)}
 }
 
-func (t *dedupQueue) add(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ids[id] {
+func (q *dedupQueue) add(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ids[id] {
 		return
 	}
-	t.ids[id] = true
-	t.order = append(t.order, id)
-	t.most = max(t.most, len(t.ids))
+	q.ids[id] = true
+	q.order = append(q.order, id)
+	q.most = max(q.most, len(q.ids))
 	select {
-	case t.some <- struct{}{}:
+	case q.some <- struct{}{}:
 	default:
 	}
 }
 
 // next waits for an id and removes the id from the queue. Only one goroutine may call next.
-func (t *dedupQueue) next(ctx context.Context) (string, error) {
+func (q *dedupQueue) next(ctx context.Context) (string, error) {
 	for {
-		t.mu.Lock()
-		if len(t.order) > 0 {
-			id := t.order[0]
-			t.order = t.order[1:]
-			delete(t.ids, id)
+		q.mu.Lock()
+		if len(q.order) > 0 {
+			id := q.order[0]
+			q.order = q.order[1:]
+			delete(q.ids, id)
 			// A map keeps the memory of its largest size.
-			if len(t.ids) == 0 && t.most > shrinkAt {
-				t.ids, t.order, t.most = map[string]bool{}, nil, 0
+			if len(q.ids) == 0 && q.most > shrinkAt {
+				q.ids, q.order, q.most = map[string]bool{}, nil, 0
 			}
-			t.mu.Unlock()
+			q.mu.Unlock()
 			return id, nil
 		}
-		t.mu.Unlock()
+		q.mu.Unlock()
 		select {
-		case <-t.some:
+		case <-q.some:
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}

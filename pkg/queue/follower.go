@@ -32,8 +32,8 @@ type follower struct {
 	snapshots  *snapshotStore
 	writer     *writer // receives each folded entry
 	acceptLoss bool
-	outage     *streams.OutageLogger  // of reading the log
-	changed    notifier // notified when any of the fields below changes
+	outage     *streams.OutageLogger // of reading the log
+	changed    notifier              // notified when any of the fields below changes
 
 	mu            sync.Mutex
 	identity      identity

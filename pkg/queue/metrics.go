@@ -13,13 +13,13 @@ type counters struct {
 }
 
 // countEntry counts one entry with its number of commands, or one rejected entry.
-func (f *counters) countEntry(commands int, rejected error) {
+func (c *counters) countEntry(commands int, rejected error) {
 	if rejected != nil {
-		f.rejected.Add(1)
+		c.rejected.Add(1)
 		return
 	}
-	f.entries.Add(1)
-	f.commands.Add(uint64(commands)) //nolint:gosec // a length
+	c.entries.Add(1)
+	c.commands.Add(uint64(commands)) //nolint:gosec // a length
 }
 
 var (

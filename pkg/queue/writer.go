@@ -48,7 +48,7 @@ type writer struct {
 	number   uint64             // number of the last entry sent
 	inflight map[entryID]*batch // sent, but not both acknowledged and folded yet
 	folded   uint64             // number of the last folded entry of this writer
-	progress notifier    // notified when folded or inflight changes
+	progress notifier           // notified when folded or inflight changes
 }
 
 // An entryID identifies an entry of this process.

@@ -128,22 +128,22 @@ type Subscription struct {
 }
 
 // At returns the event id from which another subscription would continue.
-func (l *Subscription) At() task.EventID { return l.at }
+func (s *Subscription) At() task.EventID { return s.at }
 
 // Next waits for events. The error is of kind problem.Gone if the reader was too slow, and
 // problem.Unavailable if stored events cannot be read at present. In either case a new
 // subscription that continues from At misses nothing, unless it fails.
-func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
+func (s *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 	for ctx.Err() == nil {
-		events, err := l.some(ctx)
+		events, err := s.some(ctx)
 		if err != nil || len(events) > 0 {
 			return events, err
 		}
-		if l.more == nil {
+		if s.more == nil {
 			continue
 		}
 		select {
-		case <-l.more:
+		case <-s.more:
 		case <-ctx.Done():
 		}
 	}
@@ -152,67 +152,67 @@ func (l *Subscription) Next(ctx context.Context) ([]task.Event, error) {
 
 // some returns the next events of the query, possibly none. If more is nil afterwards, some must be
 // called again at once.
-func (l *Subscription) some(ctx context.Context) ([]task.Event, error) {
-	events, err := l.ofAllGroups(ctx)
-	if l.query.Group != "" {
-		events = slices.DeleteFunc(events, func(e task.Event) bool { return e.Group != l.query.Group })
+func (s *Subscription) some(ctx context.Context) ([]task.Event, error) {
+	events, err := s.ofAllGroups(ctx)
+	if s.query.Group != "" {
+		events = slices.DeleteFunc(events, func(e task.Event) bool { return e.Group != s.query.Group })
 	}
 	return events, err
 }
 
 // ofAllGroups is some without regard to the group of the query. A store that selected the events
 // of a group could not say how far it has read.
-func (l *Subscription) ofAllGroups(ctx context.Context) ([]task.Event, error) {
-	if l.stored {
-		return l.replay(ctx)
+func (s *Subscription) ofAllGroups(ctx context.Context) ([]task.Event, error) {
+	if s.stored {
+		return s.replay(ctx)
 	}
-	events, next, seq, more, ok := l.events.recent.Events(l.cursor, eventBatch)
+	events, next, seq, more, ok := s.events.recent.Events(s.cursor, eventBatch)
 	if !ok {
 		return nil, problem.New(problem.Gone, "events were read too slowly; reconnect after the last event")
 	}
 	var wanted []task.Event
 	for i, e := range events {
 		placed := e.ID != task.EventID{}
-		if placed && e.ID.Compare(l.at) <= 0 || !placed && l.cursor+uint64(i) < l.now {
+		if placed && e.ID.Compare(s.at) <= 0 || !placed && s.cursor+uint64(i) < s.now {
 			continue
 		}
 		if placed {
-			l.at = e.ID
+			s.at = e.ID
 		}
-		if l.query.Wants(e) {
+		if s.query.Wants(e) {
 			wanted = append(wanted, e)
 		}
 	}
-	l.cursor, l.more = next, more
-	if end := (task.EventID{Seq: seq + 1}); more != nil && end.Compare(l.at) > 0 {
-		l.at = end
+	s.cursor, s.more = next, more
+	if end := (task.EventID{Seq: seq + 1}); more != nil && end.Compare(s.at) > 0 {
+		s.at = end
 	}
 	return wanted, nil
 }
 
 // replay reads from the EventStore and switches to memory where the events in memory begin.
-func (l *Subscription) replay(ctx context.Context) ([]task.Event, error) {
-	q := l.query
-	q.After = l.at
-	cursor, _ := l.events.recent.EventsAfter(q.After) // read before the store, so that no event is missed between the two
-	p, err := l.events.stored.StoredEvents(ctx, q, eventBatch)
+func (s *Subscription) replay(ctx context.Context) ([]task.Event, error) {
+	q := s.query
+	q.After = s.at
+	cursor, _ := s.events.recent.EventsAfter(q.After) // read before the store, so that no event is missed between the two
+	p, err := s.events.stored.StoredEvents(ctx, q, eventBatch)
 	switch {
 	case err != nil:
 		return nil, err
-	case !p.Complete && l.at != task.EventID{}:
-		return nil, problem.New(problem.EventsExpired, fmt.Sprintf("events after %s have expired; restart without last_event_id", l.at))
+	case !p.Complete && s.at != task.EventID{}:
+		return nil, problem.New(problem.EventsExpired, fmt.Sprintf("events after %s have expired; restart without last_event_id", s.at))
 	case p.More && len(p.Events) > 0:
-		l.at = p.Events[len(p.Events)-1].ID
+		s.at = p.Events[len(p.Events)-1].ID
 		return p.Events, nil
 	}
 	if p.End != (task.EventID{}) {
-		if _, known := l.events.recent.EventsAfter(p.End); !known {
+		if _, known := s.events.recent.EventsAfter(p.End); !known {
 			return nil, problem.New(problem.Unavailable, "recent events are still being published; try again")
 		}
 	}
-	if p.End.Compare(l.at) > 0 {
-		l.at = p.End
+	if p.End.Compare(s.at) > 0 {
+		s.at = p.End
 	}
-	l.cursor, l.stored = cursor, false
+	s.cursor, s.stored = cursor, false
 	return p.Events, nil
 }

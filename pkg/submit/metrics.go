@@ -14,12 +14,12 @@ type counters struct {
 	done, requeued, failed, logUnavailable atomic.Uint64 // attempts by result
 }
 
-func (f *counters) applied(k task.Key) {
+func (c *counters) applied(k task.Key) {
 	if k.Kind == task.KindVolume {
-		f.volumes.Add(1)
+		c.volumes.Add(1)
 		return
 	}
-	f.tasks.Add(1)
+	c.tasks.Add(1)
 }
 
 var (

@@ -68,14 +68,14 @@ func StalenessGuard(next http.RoundTripper) http.RoundTripper { return staleness
 
 type stalenessGuard struct{ http.RoundTripper }
 
-func (t stalenessGuard) RoundTrip(r *http.Request) (*http.Response, error) {
+func (g stalenessGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l, ok := r.Context().Value(readPointKey{}).(readPoint); ok {
 		if err := l.checkFresh(); err != nil {
 			return nil, err
 		}
 		r = guard(r, l)
 	}
-	return t.RoundTripper.RoundTrip(r)
+	return g.RoundTripper.RoundTrip(r)
 }
 
 // requestTimeout is how long the API server works on a creation from the arrival of its header. It
@@ -122,7 +122,7 @@ var elapsed = func() chan struct{} {
 
 // WrappedRoundTripper implements the RoundTripperWrapper interface of apimachinery, for
 // callers that close idle connections.
-func (t stalenessGuard) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+func (g stalenessGuard) WrappedRoundTripper() http.RoundTripper { return g.RoundTripper }
 
 // createJob creates a Job while its read point is fresh. A late creation is harmful although
 // the name is unique, because the Job of that name may have been deleted already.

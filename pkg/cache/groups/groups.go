@@ -55,39 +55,39 @@ func keyOf[T Task](t T) key {
 }
 
 // Of returns a group of a user, nil if the user has no such group.
-func (x *Index[T]) Of(user, name string) *Group[T] { return x.groups[key{user, name}] }
+func (i *Index[T]) Of(user, name string) *Group[T] { return i.groups[key{user, name}] }
 
 // groupsOf returns the groups of a user, or of all users, oldest first.
-func (x *Index[T]) groupsOf(user string, all bool) []*Group[T] {
+func (i *Index[T]) groupsOf(user string, all bool) []*Group[T] {
 	if all {
-		return x.all
+		return i.all
 	}
-	return x.byUser[user]
+	return i.byUser[user]
 }
 
 // Add adds a task, which must be newer than all tasks of the index. Add ignores a task without
 // a group.
-func (x *Index[T]) Add(t T) {
+func (i *Index[T]) Add(t T) {
 	k := keyOf(t)
 	if k.name == "" {
 		return
 	}
-	g := x.groups[k]
+	g := i.groups[k]
 	if g == nil {
 		g = &Group[T]{User: k.user, Name: k.name, order: t.Record().Order}
-		x.groups[k] = g
-		x.byUser[k.user], x.all = append(x.byUser[k.user], g), append(x.all, g)
+		i.groups[k] = g
+		i.byUser[k.user], i.all = append(i.byUser[k.user], g), append(i.all, g)
 	}
 	g.Tasks = append(g.Tasks, t)
 }
 
 // Move counts a task under another class, and records when the task began and ended.
-func (x *Index[T]) Move(t T, from, to selection.Class) {
+func (i *Index[T]) Move(t T, from, to selection.Class) {
 	k := keyOf(t)
 	if k.name == "" {
 		return
 	}
-	g := x.groups[k]
+	g := i.groups[k]
 	if g == nil { // its last task was removed
 		return
 	}
@@ -99,10 +99,10 @@ func (x *Index[T]) Move(t T, from, to selection.Class) {
 
 // Remove removes tasks, and the groups that have no further task. The caller also moves the
 // removed tasks to the zero Class.
-func (x *Index[T]) Remove(tasks []T) {
+func (i *Index[T]) Remove(tasks []T) {
 	of := map[*Group[T]][]T{}
 	for _, t := range tasks {
-		if g := x.groups[keyOf(t)]; g != nil {
+		if g := i.groups[keyOf(t)]; g != nil {
 			of[g] = append(of[g], t)
 		}
 	}
@@ -112,23 +112,23 @@ func (x *Index[T]) Remove(tasks []T) {
 		users[g.User] = true
 		if g.remove(some); len(g.Tasks) == 0 {
 			empty = append(empty, g)
-			delete(x.groups, key{g.User, g.Name})
+			delete(i.groups, key{g.User, g.Name})
 		}
 	}
-	x.all = withoutEmpty(x.all, empty)
+	i.all = withoutEmpty(i.all, empty)
 	for user := range users {
-		if x.byUser[user] = withoutEmpty(x.byUser[user], empty); len(x.byUser[user]) == 0 {
-			delete(x.byUser, user)
+		if i.byUser[user] = withoutEmpty(i.byUser[user], empty); len(i.byUser[user]) == 0 {
+			delete(i.byUser, user)
 		}
 	}
 	for g := range of {
 		g.setOrder()
 	}
 	for user := range users {
-		slices.SortFunc(x.byUser[user], compareOrder)
+		slices.SortFunc(i.byUser[user], compareOrder)
 	}
 	if len(of) > len(empty) {
-		slices.SortFunc(x.all, compareOrder)
+		slices.SortFunc(i.all, compareOrder)
 	}
 }
 

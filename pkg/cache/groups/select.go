@@ -22,8 +22,8 @@ type Selection struct {
 
 // Select visits the next groups, adds those that match the query, and reports whether there is
 // more to visit. The index may change between two calls.
-func (x *Index[T]) Select(s *Selection) (more bool) {
-	q, rest := &s.Query, x.groupsOf(s.Query.User, s.Query.AllUsers)
+func (i *Index[T]) Select(s *Selection) (more bool) {
+	q, rest := &s.Query, i.groupsOf(s.Query.User, s.Query.AllUsers)
 	if q.Before > 0 {
 		end, _ := slices.BinarySearchFunc(rest, q.Before, func(g *Group[T], before uint64) int { return cmp.Compare(g.order, before) })
 		rest = rest[:end]

@@ -59,27 +59,27 @@ func AddOptional[O runtime.Object, T any](all *Optional, k Kind[O, T], consequen
 }
 
 // Run watches until ctx ends.
-func (x *Optional) Run(ctx context.Context) error {
+func (o *Optional) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	for _, kind := range x.kinds {
-		all.Go(func() { x.run(ctx, kind) })
+	for _, kind := range o.kinds {
+		all.Go(func() { o.run(ctx, kind) })
 	}
 	all.Wait()
 	return ctx.Err()
 }
 
 // run waits for the permission to watch one kind, and then watches the kind.
-func (x *Optional) run(ctx context.Context, kind *optionalKind) {
+func (o *Optional) run(ctx context.Context, kind *optionalKind) {
 	for {
 		err := kind.probe(ctx)
 		if err == nil {
 			break
 		}
 		if apierrors.IsForbidden(err) {
-			x.warn(kind, err)
+			o.warn(kind, err)
 		}
 		select {
-		case <-time.After(x.pause):
+		case <-time.After(o.pause):
 		case <-ctx.Done():
 			return
 		}
@@ -93,11 +93,11 @@ func (x *Optional) run(ctx context.Context, kind *optionalKind) {
 }
 
 // warn logs the missing permission, once for each resource.
-func (x *Optional) warn(kind *optionalKind, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.warned[kind.resource] {
-		x.warned[kind.resource] = true
-		x.logger.Warn("missing RBAC (list, watch): pending reasons will be less detailed", "resource", kind.resource, "consequence", kind.consequence, "err", err)
+func (o *Optional) warn(kind *optionalKind, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.warned[kind.resource] {
+		o.warned[kind.resource] = true
+		o.logger.Warn("missing RBAC (list, watch): pending reasons will be less detailed", "resource", kind.resource, "consequence", kind.consequence, "err", err)
 	}
 }

@@ -123,7 +123,7 @@ type recordObject[T any] struct {
 }
 
 // DeepCopyObject returns the record itself, because records are immutable.
-func (b *recordObject[T]) DeepCopyObject() runtime.Object { return b }
+func (o *recordObject[T]) DeepCopyObject() runtime.Object { return o }
 
 // value returns the record of an object, nil if the object is to be ignored.
 func (s *reflectorStore[O, T]) value(obj any) *T {

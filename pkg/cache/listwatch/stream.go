@@ -135,45 +135,45 @@ type counting struct {
 }
 
 // Read reads bytes and counts them.
-func (r *counting) Read(p []byte) (n int, err error) {
-	n, err = r.Reader.Read(p)
-	r.read += int64(n)
+func (c *counting) Read(p []byte) (n int, err error) {
+	n, err = c.Reader.Read(p)
+	c.read += int64(n)
 	return n, err
 }
 
 // ReadByte reads one byte and counts it.
-func (r *counting) ReadByte() (byte, error) {
-	b, err := r.Reader.ReadByte()
+func (c *counting) ReadByte() (byte, error) {
+	b, err := c.Reader.ReadByte()
 	if err == nil {
-		r.read++
+		c.read++
 	}
 	return b, err
 }
 
 // fields calls field for each field of a message that ends at the offset end, or at the end of
 // the input. Every field must be length-delimited; the function field reads its content.
-func (r *counting) fields(end int64, field func(number protowire.Number, size int64) error) error {
-	for r.read < end {
-		if _, err := r.Peek(1); err != nil && end == math.MaxInt64 && errors.Is(err, io.EOF) {
+func (c *counting) fields(end int64, field func(number protowire.Number, size int64) error) error {
+	for c.read < end {
+		if _, err := c.Peek(1); err != nil && end == math.MaxInt64 && errors.Is(err, io.EOF) {
 			return nil
 		}
-		tag, err := binary.ReadUvarint(r)
+		tag, err := binary.ReadUvarint(c)
 		if err != nil {
 			return err
 		}
-		size, err := binary.ReadUvarint(r)
+		size, err := binary.ReadUvarint(c)
 		if err != nil {
 			return err
 		}
 		number, kind := protowire.DecodeTag(tag)
-		if kind != protowire.BytesType || size > uint64(end-r.read) { //nolint:gosec // no end lies before what was read
+		if kind != protowire.BytesType || size > uint64(end-c.read) { //nolint:gosec // no end lies before what was read
 			return errMalformed
 		}
 		if err := field(number, int64(size)); err != nil { //nolint:gosec // just compared
 			return err
 		}
 	}
-	if r.read > end {
+	if c.read > end {
 		return errMalformed
 	}
 	return nil

@@ -55,35 +55,35 @@ func requestsOf(r corev1.ResourceRequirements) corev1.ResourceList {
 }
 
 // Key returns equal strings for equal requirements.
-func (n *Requirements) Key() string {
+func (r *Requirements) Key() string {
 	requests := map[corev1.ResourceName]string{}
-	for name, q := range n.requests {
+	for name, q := range r.requests {
 		requests[name] = q.String()
 	}
-	text := fmt.Sprint(requests, n.selector) // fmt prints maps sorted by key
-	if n.terms != nil {
-		text += n.terms.String()
+	text := fmt.Sprint(requests, r.selector) // fmt prints maps sorted by key
+	if r.terms != nil {
+		text += r.terms.String()
 	}
-	for _, t := range n.tolerations {
+	for _, t := range r.tolerations {
 		text += t.String()
 	}
 	return text
 }
 
 // fit reports whether an empty node could hold the pod.
-func (n *Requirements) fit(node *corev1.Node) bool {
-	return n.matchesSelector(node) && n.untoleratedTaint(node) == "" && n.insufficientResource(node) == ""
+func (r *Requirements) fit(node *corev1.Node) bool {
+	return r.matchesSelector(node) && r.untoleratedTaint(node) == "" && r.insufficientResource(node) == ""
 }
 
 // matchesSelector reports whether the labels and the name of a node satisfy the pod's selector
 // and affinity.
-func (n *Requirements) matchesSelector(node *corev1.Node) bool {
-	for key, value := range n.selector {
+func (r *Requirements) matchesSelector(node *corev1.Node) bool {
+	for key, value := range r.selector {
 		if has, ok := node.Labels[key]; !ok || has != value {
 			return false
 		}
 	}
-	return n.terms == nil || slices.ContainsFunc(n.terms.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool { return matchesTerm(t, node) })
+	return r.terms == nil || slices.ContainsFunc(r.terms.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool { return matchesTerm(t, node) })
 }
 
 // operators maps the operators of node selectors to the operators of label selectors.
@@ -111,12 +111,12 @@ func matchesTerm(t corev1.NodeSelectorTerm, node *corev1.Node) bool {
 }
 
 // untoleratedTaint returns the taint of a node that the pod does not tolerate, or "".
-func (n *Requirements) untoleratedTaint(node *corev1.Node) string {
+func (r *Requirements) untoleratedTaint(node *corev1.Node) string {
 	for i, taint := range node.Spec.Taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
 			continue
 		}
-		if !slices.ContainsFunc(n.tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
+		if !slices.ContainsFunc(r.tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
 			return node.Spec.Taints[i].ToString()
 		}
 	}
@@ -134,11 +134,11 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	return t.Operator == corev1.TolerationOpExists || t.Value == taint.Value && t.Key != ""
 }
 
-// insufficientResource returns the first resource that even the empty node has too little of, or
-// "".
-func (n *Requirements) insufficientResource(node *corev1.Node) corev1.ResourceName {
-	for _, name := range slices.Sorted(maps.Keys(n.requests)) {
-		if has := node.Status.Allocatable[name]; has.Cmp(n.requests[name]) < 0 {
+// insufficientResource returns the first resource of which even the empty node has too little,
+// or "".
+func (r *Requirements) insufficientResource(node *corev1.Node) corev1.ResourceName {
+	for _, name := range slices.Sorted(maps.Keys(r.requests)) {
+		if has := node.Status.Allocatable[name]; has.Cmp(r.requests[name]) < 0 {
 			return name
 		}
 	}

@@ -10,26 +10,26 @@ import (
 type ByName[T any] []*T
 
 // Set adds a value, or replaces the value of the same name.
-func (n *ByName[T]) Set(value *T, name func(*T) string) {
-	i, found := n.find(name(value), name)
+func (b *ByName[T]) Set(value *T, name func(*T) string) {
+	i, found := b.find(name(value), name)
 	if found {
-		(*n)[i] = value
+		(*b)[i] = value
 		return
 	}
-	*n = slices.Insert(*n, i, value)
+	*b = slices.Insert(*b, i, value)
 }
 
-func (n *ByName[T]) find(wanted string, name func(*T) string) (i int, found bool) {
-	return slices.BinarySearchFunc(*n, wanted, func(value *T, wanted string) int { return strings.Compare(name(value), wanted) })
+func (b *ByName[T]) find(wanted string, name func(*T) string) (i int, found bool) {
+	return slices.BinarySearchFunc(*b, wanted, func(value *T, wanted string) int { return strings.Compare(name(value), wanted) })
 }
 
-// Drop removes the value of a name and returns the value or nil.
-func (n *ByName[T]) Drop(wanted string, name func(*T) string) *T {
-	i, found := n.find(wanted, name)
+// Drop removes the value of a name and returns the value, nil if there is none.
+func (b *ByName[T]) Drop(wanted string, name func(*T) string) *T {
+	i, found := b.find(wanted, name)
 	if !found {
 		return nil
 	}
-	value := (*n)[i]
-	*n = slices.Delete(*n, i, i+1)
+	value := (*b)[i]
+	*b = slices.Delete(*b, i, i+1)
 	return value
 }

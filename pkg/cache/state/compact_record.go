@@ -126,36 +126,36 @@ func fitsCompact(c *task.Submit) bool {
 }
 
 // Record returns the record; callers must not change it.
-func (t *CompactRecord) Record() *task.Record {
-	if t == nil {
+func (c *CompactRecord) Record() *task.Record {
+	if c == nil {
 		return nil
 	}
-	if t.full != nil {
-		return t.full
+	if c.full != nil {
+		return c.full
 	}
 	r := &task.Record{
-		Hash: t.hash, Seq: t.seq, Order: t.Order, CreatedAt: t.CreatedAt, UpdatedAt: t.updatedAt, EndSeq: t.endSeq,
-		Claims: t.claims, UIDs: t.uids, Phase: t.Phase(), Nodes: t.nodeStates, Reason: t.reason, Message: t.message, CleanedUp: t.cleanedUp, Admitted: t.admitted, Adopted: t.adopted,
+		Hash: c.hash, Seq: c.seq, Order: c.Order, CreatedAt: c.CreatedAt, UpdatedAt: c.updatedAt, EndSeq: c.endSeq,
+		Claims: c.claims, UIDs: c.uids, Phase: c.Phase(), Nodes: c.nodeStates, Reason: c.reason, Message: c.message, CleanedUp: c.cleanedUp, Admitted: c.admitted, Adopted: c.adopted,
 	}
-	r.Submit = task.Submit{ID: t.ID, User: t.User(), Image: t.image.Value(), Choice: t.choice, Key: t.key, Group: t.Group(), FailFast: t.listed.Value().failFast}
-	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = t.name, t.nodes, t.listed.Value().resources()
-	if t.extra != nil {
-		r.Submit.Task.Resources.JobRecovery, r.Attempts = t.extra.recovery, t.extra.attempts
-		r.Submit.Task.MaxDuration, r.StartedAt = t.extra.maxDuration, t.extra.startedAt
-		r.Submit.Task.EventCallback = t.extra.callback.Value()
-		r.Submit.JobGroup, r.StopAt = t.extra.jobGroup, t.extra.stopAt
-		r.Submit.Task.Outputs, r.Outputs, r.Submit.Task.Annotations = t.extra.paths, t.extra.outputs, t.extra.annotations
+	r.Submit = task.Submit{ID: c.ID, User: c.User(), Image: c.image.Value(), Choice: c.choice, Key: c.key, Group: c.Group(), FailFast: c.listed.Value().failFast}
+	r.Submit.Task.Name, r.Submit.Task.NumNodes, r.Submit.Task.Resources = c.name, c.nodes, c.listed.Value().resources()
+	if c.extra != nil {
+		r.Submit.Task.Resources.JobRecovery, r.Attempts = c.extra.recovery, c.extra.attempts
+		r.Submit.Task.MaxDuration, r.StartedAt = c.extra.maxDuration, c.extra.startedAt
+		r.Submit.Task.EventCallback = c.extra.callback.Value()
+		r.Submit.JobGroup, r.StopAt = c.extra.jobGroup, c.extra.stopAt
+		r.Submit.Task.Outputs, r.Outputs, r.Submit.Task.Annotations = c.extra.paths, c.extra.outputs, c.extra.annotations
 	}
 	return r
 }
 
 // Restarts returns how often the nodes of the task were restarted, of all nodes together.
-func (t *CompactRecord) Restarts() (count int) {
-	if t.extra == nil {
+func (c *CompactRecord) Restarts() (count int) {
+	if c.extra == nil {
 		return 0
 	}
 	latest := map[int]int{} // number of the latest ended attempt, by rank
-	for _, a := range t.extra.attempts {
+	for _, a := range c.extra.attempts {
 		count += max(a.Number-latest[a.Rank], 0)
 		latest[a.Rank] = max(a.Number, latest[a.Rank])
 	}
@@ -163,76 +163,76 @@ func (t *CompactRecord) Restarts() (count int) {
 }
 
 // User returns the user of the task.
-func (t *CompactRecord) User() string { return t.user.Value() }
+func (c *CompactRecord) User() string { return c.user.Value() }
 
 // Phase returns the latest phase in the log.
-func (t *CompactRecord) Phase() task.Phase { return task.Phase(t.phase.Value()) }
+func (c *CompactRecord) Phase() task.Phase { return task.Phase(c.phase.Value()) }
 
 // Name returns the display name of the task.
-func (t *CompactRecord) Name() string { return task.DisplayName(t.name, t.ID) }
+func (c *CompactRecord) Name() string { return task.DisplayName(c.name, c.ID) }
 
 // Applied reports whether all Jobs of the task were created.
-func (t *CompactRecord) Applied() bool { return t.uids != nil }
+func (c *CompactRecord) Applied() bool { return c.uids != nil }
 
 // Admitted reports whether the task may have Jobs.
-func (t *CompactRecord) Admitted() bool { return t.admitted }
+func (c *CompactRecord) Admitted() bool { return c.admitted }
 
 // NumNodes returns the number of nodes of the task.
-func (t *CompactRecord) NumNodes() int { return max(t.nodes, 1) }
+func (c *CompactRecord) NumNodes() int { return max(c.nodes, 1) }
 
 // Waits reports whether the task waits for other tasks, and therefore may not be admitted.
-func (t *CompactRecord) Waits() bool {
-	return t.full != nil && (len(t.full.WaitsFor) > 0 || t.full.Held)
+func (c *CompactRecord) Waits() bool {
+	return c.full != nil && (len(c.full.WaitsFor) > 0 || c.full.Held)
 }
 
 // Held reports whether the task waits because its group has reached the max_parallel of the task.
-func (t *CompactRecord) Held() bool { return t.full != nil && t.full.Held }
+func (c *CompactRecord) Held() bool { return c.full != nil && c.full.Held }
 
 // WaitsSince returns when a task that is not admitted began to wait for its admission: the time
 // of its submission, or, if later is true, of the end of the tasks that it waited for.
-func (t *CompactRecord) WaitsSince() (since time.Time, later bool) {
-	if t.full != nil && len(t.full.Submit.After)+len(t.full.Submit.AfterAny)+t.full.Submit.MaxParallel > 0 {
-		return t.updatedAt, true
+func (c *CompactRecord) WaitsSince() (since time.Time, later bool) {
+	if c.full != nil && len(c.full.Submit.After)+len(c.full.Submit.AfterAny)+c.full.Submit.MaxParallel > 0 {
+		return c.updatedAt, true
 	}
-	return t.CreatedAt, false
+	return c.CreatedAt, false
 }
 
 // Reason returns why the task failed or is blocked.
-func (t *CompactRecord) Reason() string { return t.reason }
+func (c *CompactRecord) Reason() string { return c.reason }
 
 // UpdatedAt returns the log time of the last change of the task.
-func (t *CompactRecord) UpdatedAt() time.Time { return t.updatedAt }
+func (c *CompactRecord) UpdatedAt() time.Time { return c.updatedAt }
 
 // EndSeq returns the sequence of the entry with which the task ended, 0 before.
-func (t *CompactRecord) EndSeq() uint64 { return t.endSeq }
+func (c *CompactRecord) EndSeq() uint64 { return c.endSeq }
 
 // Seq returns the sequence of the entry with the submission.
-func (t *CompactRecord) Seq() uint64 { return t.seq }
+func (c *CompactRecord) Seq() uint64 { return c.seq }
 
 // Hash returns the hash of the submission.
-func (t *CompactRecord) Hash() string { return t.hash }
+func (c *CompactRecord) Hash() string { return c.hash }
 
 // Accelerators returns the GPUs that each node of the task requests, as submitted.
-func (t *CompactRecord) Accelerators() string { return t.listed.Value().accelerators }
+func (c *CompactRecord) Accelerators() string { return c.listed.Value().accelerators }
 
 // Group returns the name of the group of the task, "" if it has none.
-func (t *CompactRecord) Group() string { return t.listed.Value().group }
+func (c *CompactRecord) Group() string { return c.listed.Value().group }
 
 // Labels returns the labels that the user gave the task.
-func (t *CompactRecord) Labels() LabelSet { return t.listed.Value().labels }
+func (c *CompactRecord) Labels() LabelSet { return c.listed.Value().labels }
 
 // Annotations returns the annotations of the task; callers must not change them.
-func (t *CompactRecord) Annotations() map[string]string {
-	if t.extra == nil {
+func (c *CompactRecord) Annotations() map[string]string {
+	if c.extra == nil {
 		return nil
 	}
-	return t.extra.annotations
+	return c.extra.annotations
 }
 
 // Started returns when the first node began to run, the zero time if the log does not say so.
-func (t *CompactRecord) Started() (first time.Time) {
-	for i := range t.nodeStates {
-		if at := t.nodeStates[i].StartedAt; at != nil && (first.IsZero() || at.Before(first)) {
+func (c *CompactRecord) Started() (first time.Time) {
+	for i := range c.nodeStates {
+		if at := c.nodeStates[i].StartedAt; at != nil && (first.IsZero() || at.Before(first)) {
 			first = *at
 		}
 	}
@@ -240,36 +240,36 @@ func (t *CompactRecord) Started() (first time.Time) {
 }
 
 // Ended returns the log time at which the task was over, the zero time before.
-func (t *CompactRecord) Ended() time.Time {
-	if !t.Phase().Over() {
+func (c *CompactRecord) Ended() time.Time {
+	if !c.Phase().Over() {
 		return time.Time{}
 	}
-	return t.updatedAt
+	return c.updatedAt
 }
 
 // Claims returns the claims that the task mounts, by the names of its volumes; nil until they
 // are resolved.
-func (t *CompactRecord) Claims() map[string]string { return t.claims }
+func (c *CompactRecord) Claims() map[string]string { return c.claims }
 
 // Node returns the UID of the Job of a rank, and the state of that node in the log; either may
 // be empty.
-func (t *CompactRecord) Node(rank int) (uid string, n task.Node) {
-	if rank < len(t.uids) {
-		uid = t.uids[rank]
+func (c *CompactRecord) Node(rank int) (uid string, n task.Node) {
+	if rank < len(c.uids) {
+		uid = c.uids[rank]
 	}
-	if rank < len(t.nodeStates) {
-		n = t.nodeStates[rank]
+	if rank < len(c.nodeStates) {
+		n = c.nodeStates[rank]
 	}
 	return uid, n
 }
 
 // CleanedUp reports whether the task is over and nothing of it is left in the cluster.
-func (t *CompactRecord) CleanedUp() bool { return t.cleanedUp }
+func (c *CompactRecord) CleanedUp() bool { return c.cleanedUp }
 
 // updated returns a copy with another time of the last change. CreatedAt is lowered to at if
 // it is later.
-func (t *CompactRecord) updated(at time.Time) *CompactRecord {
-	r := *t.Record()
+func (c *CompactRecord) updated(at time.Time) *CompactRecord {
+	r := *c.Record()
 	r.UpdatedAt = at
 	if r.CreatedAt.After(at) {
 		r.CreatedAt = at

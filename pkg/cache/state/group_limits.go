@@ -55,12 +55,12 @@ func (s *State) countInGroup(t *CompactRecord, times int) {
 }
 
 // takesPlaceInGroup reports whether a task counts towards the max_parallel of its group.
-func (t *CompactRecord) takesPlaceInGroup() bool {
+func (c *CompactRecord) takesPlaceInGroup() bool {
 	switch {
-	case t.Waits() || t.cleanedUp:
+	case c.Waits() || c.cleanedUp:
 		return false
-	case t.Phase().Over():
-		return t.admitted && (t.Phase() == task.Stopped || !t.Applied()) // Jobs of the task may still run
+	case c.Phase().Over():
+		return c.admitted && (c.Phase() == task.Stopped || !c.Applied()) // Jobs of the task may still run
 	}
 	return true
 }

@@ -9,8 +9,8 @@ import (
 // InHistory reports whether a task belongs to the history: only its record is left, or its
 // finished Jobs are retained. A task that was stopped or rejected enters the history only
 // after its Jobs are deleted.
-func (t *CompactRecord) InHistory() bool {
-	return t.CleanedUp() || t.Phase().Over() && t.Phase() != task.Stopped && t.Applied()
+func (c *CompactRecord) InHistory() bool {
+	return c.CleanedUp() || c.Phase().Over() && c.Phase() != task.Stopped && c.Applied()
 }
 
 // put stores a task and replaces its earlier record.

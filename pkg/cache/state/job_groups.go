@@ -40,20 +40,20 @@ func (s *State) countInJobGroup(t *CompactRecord, times int) {
 	members[g.Index] = t.ID
 }
 
-// JobGroup returns the membership of the task in a job group or nil.
-func (t *CompactRecord) JobGroup() *task.JobGroup {
-	if t.extra == nil {
+// JobGroup returns the membership of the task in a job group, nil if there is none.
+func (c *CompactRecord) JobGroup() *task.JobGroup {
+	if c.extra == nil {
 		return nil
 	}
-	return t.extra.jobGroup
+	return c.extra.jobGroup
 }
 
 // JobsToAdmit is Record.JobsToAdmit.
-func (t *CompactRecord) JobsToAdmit() int {
-	if g := t.JobGroup(); g.Leads() {
+func (c *CompactRecord) JobsToAdmit() int {
+	if g := c.JobGroup(); g.Leads() {
 		return g.Jobs
 	}
-	return t.NumNodes()
+	return c.NumNodes()
 }
 
 // isMisplaced reports whether a submission belongs to a job group whose first task does not exist, or

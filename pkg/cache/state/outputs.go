@@ -64,12 +64,12 @@ func (s *State) countOutputs(t *CompactRecord, times int64) {
 }
 
 // Outputs returns the outputs of the nodes of the task.
-func (t *CompactRecord) Outputs() []outputs.Record {
+func (c *CompactRecord) Outputs() []outputs.Record {
 	switch {
-	case t.full != nil:
-		return t.full.Outputs
-	case t.extra != nil:
-		return t.extra.outputs
+	case c.full != nil:
+		return c.full.Outputs
+	case c.extra != nil:
+		return c.extra.outputs
 	}
 	return nil
 }

@@ -78,52 +78,52 @@ type storeMonitor struct {
 	reopenErr   error     // why that attempt failed; nil if it did not
 }
 
-func (w *storeMonitor) check(ctx context.Context) {
-	err := w.server.healthCheck()
+func (m *storeMonitor) check(ctx context.Context) {
+	err := m.server.healthCheck()
 	switch {
-	case err == nil && w.brokenSince.IsZero():
-		w.suspect, w.lastHealthy = false, time.Now()
+	case err == nil && m.brokenSince.IsZero():
+		m.suspect, m.lastHealthy = false, time.Now()
 	case err == nil:
-		w.recovered()
-	case !w.suspect:
-		w.suspect = true
+		m.recovered()
+	case !m.suspect:
+		m.suspect = true
 	default:
-		w.handleBroken(ctx, err)
+		m.handleBroken(ctx, err)
 	}
 }
 
 // handleBroken logs the failure once, and reopens the store if the disk accepts writes.
-func (w *storeMonitor) handleBroken(ctx context.Context, ill error) {
-	c := w.server.config
+func (m *storeMonitor) handleBroken(ctx context.Context, ill error) {
+	c := m.server.config
 	why := probe(c.Dir)
 	writable := why == nil
 	switch {
-	case writable && w.reopenErr != nil: // NATS reports only that it is shut down
-		why = w.reopenErr
+	case writable && m.reopenErr != nil: // NATS reports only that it is shut down
+		why = m.reopenErr
 	case writable:
 		why = ill
 	}
-	w.server.setBroken(why)
-	if w.brokenSince.IsZero() {
-		w.brokenSince = time.Now()
+	m.server.setBroken(why)
+	if m.brokenSince.IsZero() {
+		m.brokenSince = time.Now()
 		c.Logger.Error("the store of the command log is broken; commands get 503 until the disk accepts writes again", "dir", c.Dir, "nats", ill, "err", why)
 	}
-	if !writable || time.Since(w.lastReopen) < reopenPause || ctx.Err() != nil {
+	if !writable || time.Since(m.lastReopen) < reopenPause || ctx.Err() != nil {
 		return
 	}
-	w.lastReopen = time.Now()
-	if w.reopenErr = w.server.reopen(w.lastHealthy.Add(-writebackWindow)); w.reopenErr != nil {
-		w.server.setBroken(w.reopenErr)
-		c.Logger.Error("reopening the store of the command log failed", "dir", c.Dir, "err", w.reopenErr)
+	m.lastReopen = time.Now()
+	if m.reopenErr = m.server.reopen(m.lastHealthy.Add(-writebackWindow)); m.reopenErr != nil {
+		m.server.setBroken(m.reopenErr)
+		c.Logger.Error("reopening the store of the command log failed", "dir", c.Dir, "err", m.reopenErr)
 		return
 	}
-	w.check(ctx)
+	m.check(ctx)
 }
 
-func (w *storeMonitor) recovered() {
-	w.server.setBroken(nil)
-	w.server.config.Logger.Info("the store of the command log accepts commands again", "dir", w.server.config.Dir, "after", time.Since(w.brokenSince).Round(time.Second))
-	*w = storeMonitor{server: w.server, lastHealthy: time.Now(), lastReopen: w.lastReopen}
+func (m *storeMonitor) recovered() {
+	m.server.setBroken(nil)
+	m.server.config.Logger.Info("the store of the command log accepts commands again", "dir", m.server.config.Dir, "after", time.Since(m.brokenSince).Round(time.Second))
+	*m = storeMonitor{server: m.server, lastHealthy: time.Now(), lastReopen: m.lastReopen}
 }
 
 // setBroken sets the error that StoreErr returns; nil means that the store accepts writes.
