@@ -11,10 +11,10 @@ import (
 // decides.
 type fakeConfirmer struct{ changed chan bool }
 
-func (e fakeConfirmer) AwaitAvailable(ctx context.Context) error { return e.await(ctx, true) }
+func (c fakeConfirmer) AwaitAvailable(ctx context.Context) error { return c.await(ctx, true) }
 
-func (e fakeConfirmer) AwaitUnavailable(ctx context.Context, long time.Duration) error {
-	if err := e.await(ctx, false); err != nil {
+func (c fakeConfirmer) AwaitUnavailable(ctx context.Context, long time.Duration) error {
+	if err := c.await(ctx, false); err != nil {
 		return err
 	}
 	select {
@@ -25,10 +25,10 @@ func (e fakeConfirmer) AwaitUnavailable(ctx context.Context, long time.Duration)
 	}
 }
 
-func (e fakeConfirmer) await(ctx context.Context, want bool) error {
+func (c fakeConfirmer) await(ctx context.Context, want bool) error {
 	for {
 		select {
-		case is := <-e.changed:
+		case is := <-c.changed:
 			if is == want {
 				return nil
 			}

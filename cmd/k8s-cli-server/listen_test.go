@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestListenersAcceptWhatComesToAny(t *testing.T) {
+func TestListenersAcceptConnectionsToAnyAddress(t *testing.T) {
 	both, err := listen("--listen", "127.0.0.1:0,127.0.0.2:0", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -188,9 +188,9 @@ func TestOIDCLookupsAreLimited(t *testing.T) {
 	}
 }
 
-// TestEmailsThatNobodyVerified checks that a user is an administrator by an e-mail address
+// TestUnverifiedEmails checks that a user is an administrator by an e-mail address
 // only if the issuer verified the address.
-func TestEmailsThatNobodyVerified(t *testing.T) {
+func TestUnverifiedEmails(t *testing.T) {
 	i := newIssuer(t)
 	for _, tt := range []struct {
 		name          string

@@ -52,7 +52,7 @@ func describeAdmission(a task.Admission) string {
 	return strings.TrimSpace(s)
 }
 
-func TestWhoseFirstTasksAreAdmitted(t *testing.T) {
+func TestFirstTasksOfUsersAreAdmitted(t *testing.T) {
 	crowd := []task.Command{submit("ann", "a1"), submit("ann", "a2"), admitted("a1")}
 	for _, tt := range []struct {
 		name   string
@@ -79,7 +79,7 @@ func TestWhoseFirstTasksAreAdmitted(t *testing.T) {
 	}
 }
 
-func TestWhichTasksAreAdmittedNext(t *testing.T) {
+func TestOrderOfAdmission(t *testing.T) {
 	three := []task.Command{
 		submit("ann", "a1"), submit("ann", "a2"), urgent("ann", "a3", 5), submit("bob", "b1"), submit("bob", "b2"), submit("cid", "c1"),
 	}
@@ -232,7 +232,7 @@ func TestPodsWithoutANodeHoldBackTheirUserAlone(t *testing.T) {
 	}
 }
 
-func TestWhichLimitATaskWaitsFor(t *testing.T) {
+func TestReasonsOfWaitingTasks(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		limits  task.AdmissionLimits
@@ -372,7 +372,7 @@ func TestBacklogChangeIsNotified(t *testing.T) {
 	}
 }
 
-func TestWhichFinishedTasksMakeRoomForAQuota(t *testing.T) {
+func TestOldestFinishedMakeRoomForAQuota(t *testing.T) {
 	p := newTestStore(t, slices.Concat(finish("ann", "a1", 2), finish("bob", "b1", 1), finish("ann", "a2", 1), finish("ann", "a3", 1))...)
 	oldest := func(jobs int, want ...string) {
 		t.Helper()

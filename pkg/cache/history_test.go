@@ -81,7 +81,7 @@ func TestExpiredTasksWithJobsAreEvicted(t *testing.T) {
 
 // The Jobs of a completed task are retained for a while, the Jobs of a stopped task are
 // deleted at once.
-func TestHistoryExpiresWhatEndedFirst(t *testing.T) {
+func TestHistoryExpiresInOrderOfTheEnd(t *testing.T) {
 	p := newTestStore(t)
 	for _, id := range []string{"a", "b", "c"} {
 		p.apply(submit("ann", id), create("ann", id+"v", id))
@@ -141,7 +141,7 @@ func (p *testStore) stopped(id string, at time.Time) {
 }
 
 // One entry with a wrong time neither retains other tasks in the history nor expires them.
-func TestTheHistoryAgesWhateverAClockSays(t *testing.T) {
+func TestHistoryExpiresDespiteWrongClocks(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	for _, tt := range []struct {
 		name  string

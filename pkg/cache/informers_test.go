@@ -197,7 +197,7 @@ func TestSyncedEndsWithItsContext(t *testing.T) {
 }
 
 // An informer drops every record of its sink that a new list no longer contains.
-func TestWhatTheSinksHold(t *testing.T) {
+func TestSinksReturnTheirRecords(t *testing.T) {
 	one, two := submit("ann", "a"), submit("ann", "b")
 	p := newTestStore(t, one, two)
 	jobs, pods := jobSink{p.Store}, podSink{p.Store}

@@ -28,16 +28,16 @@ type logRecorder struct {
 	text bytes.Buffer
 }
 
-func (d *logRecorder) Write(p []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.text.Write(p)
+func (r *logRecorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
 }
 
-func (d *logRecorder) count(text string) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return strings.Count(d.text.String(), text)
+func (r *logRecorder) count(text string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Count(r.text.String(), text)
 }
 
 func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"k8s-cli/pkg/task"
 )
 
-func TestWhichClaimAUserMeans(t *testing.T) {
+func TestClaimsOfVolumeNames(t *testing.T) {
 	mine, newer, others := create("ann", "1", "data"), create("ann", "2", "data"), create("bob", "3", "data")
 	v1, v2, v3 := volumeKey("1"), volumeKey("2"), volumeKey("3")
 	literal := func(c task.Claim) *task.Claim { c.Name = "data"; return &c }

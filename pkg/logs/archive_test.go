@@ -133,17 +133,17 @@ func runs(t *testing.T, w *hubFixture, k *Archiver) {
 }
 
 // awaitStream waits until a connection reads the log.
-func (w *hubFixture) awaitStream(t *testing.T) {
+func (f *hubFixture) awaitStream(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, testTimeout, "a reader of the log", func() (string, bool) {
-		now, _, _ := w.streams()
+		now, _, _ := f.streams()
 		return "", now > 0
 	})
 }
 
-func (w *hubFixture) read(t *testing.T, o task.LogOptions) string {
+func (f *hubFixture) read(t *testing.T, o task.LogOptions) string {
 	t.Helper()
-	c := cluster{Tailer: w.Tailer}
+	c := cluster{Tailer: f.Tailer}
 	out, err := c.tail(t, o)
 	if err != nil {
 		t.Errorf("read: %v", err)
@@ -369,9 +369,9 @@ func TestAnUnreadableLogIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestArchiverStartsWithWhatIsArchived checks that a new leader does not archive a log
+// TestArchiverLoadsTheArchivedLogs checks that a new leader does not archive a log
 // again, and that the archived logs of expired tasks are removed.
-func TestArchiverStartsWithWhatIsArchived(t *testing.T) {
+func TestArchiverLoadsTheArchivedLogs(t *testing.T) {
 	w := newHubFixture(t)
 	w.write([]byte("x"), 1)
 	w.over()

@@ -124,23 +124,23 @@ func (k *kubelet) open(r *http.Request) *reading {
 }
 
 // more returns the next bytes to send.
-func (g *reading) more(gone <-chan struct{}) (text []byte, cut bool) {
+func (r *reading) more(gone <-chan struct{}) (text []byte, cut bool) {
 	for {
-		g.k.mu.Lock()
-		if g.k.cuts > 0 && g.follow {
-			g.k.cuts--
+		r.k.mu.Lock()
+		if r.k.cuts > 0 && r.follow {
+			r.k.cuts--
 			cut = true
 		}
-		for ; g.next < len(g.file.pieces) && len(text) < 100_000; g.next++ {
-			text = g.send(text, g.file.pieces[g.next])
+		for ; r.next < len(r.file.pieces) && len(text) < 100_000; r.next++ {
+			text = r.send(text, r.file.pieces[r.next])
 		}
-		turned := g.next == len(g.file.pieces) && g.file.next != nil && g.follow
+		turned := r.next == len(r.file.pieces) && r.file.next != nil && r.follow
 		if turned {
-			g.file, g.next = g.file.next, 0
+			r.file, r.next = r.file.next, 0
 		}
-		over := g.next == len(g.file.pieces) && (!g.follow || g.k.ended)
-		changed := g.k.changed
-		g.k.mu.Unlock()
+		over := r.next == len(r.file.pieces) && (!r.follow || r.k.ended)
+		changed := r.k.changed
+		r.k.mu.Unlock()
 		if len(text) > 0 || cut || over {
 			return text, cut
 		}
@@ -155,14 +155,14 @@ func (g *reading) more(gone <-chan struct{}) (text []byte, cut bool) {
 	}
 }
 
-func (g *reading) send(text []byte, p piece) []byte {
-	if !p.at.Before(g.since) {
-		if g.begins {
+func (r *reading) send(text []byte, p piece) []byte {
+	if !p.at.Before(r.since) {
+		if r.begins {
 			text = append(p.at.AppendFormat(text, "2006-01-02T15:04:05.000000000Z07:00"), ' ')
 		}
 		text = append(text, p.text...)
 	}
-	g.begins = bytes.HasSuffix(p.text, []byte("\n"))
+	r.begins = bytes.HasSuffix(p.text, []byte("\n"))
 	return text
 }
 

@@ -34,9 +34,9 @@ func newHubFixture(t *testing.T) *hubFixture {
 }
 
 // over ends the container, its pod and its task.
-func (w *hubFixture) over() {
-	w.set(0, pod(0, task.Completed), task.Completed)
-	w.end()
+func (f *hubFixture) over() {
+	f.set(0, pod(0, task.Completed), task.Completed)
+	f.end()
 }
 
 // A watcher hashes what is written to it. A test can wait for an amount of data.
@@ -218,9 +218,9 @@ func TestLateFollowersShareAStream(t *testing.T) {
 	g.check(t, w.written[begun:])
 }
 
-// TestWhoReadsOnSharesTheStream checks that a follower that resumes a log after a break
+// TestResumedFollowersShareTheStream checks that a follower that resumes a log after a break
 // needs no connection of its own. The lines come from an existing hub or from a new hub.
-func TestWhoReadsOnSharesTheStream(t *testing.T) {
+func TestResumedFollowersShareTheStream(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		first task.LogOptions // options of the earlier follower
@@ -301,21 +301,21 @@ func TestTheLastFollowerEndsTheStream(t *testing.T) {
 }
 
 // awaitOneStream waits until the followers have closed all connections but one.
-func (w *hubFixture) awaitOneStream(t *testing.T) {
+func (f *hubFixture) awaitOneStream(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, testTimeout, "a single stream", func() (string, bool) {
-		now, _, _ := w.streams()
+		now, _, _ := f.streams()
 		return fmt.Sprintf("%d streams", now), now == 1
 	})
 }
 
 // awaitShared waits until n followers read from the hub.
-func (w *hubFixture) awaitShared(t *testing.T, n int) {
+func (f *hubFixture) awaitShared(t *testing.T, n int) {
 	t.Helper()
 	testkit.Eventually(t, testTimeout, "followers that share a stream", func() (string, bool) {
-		w.hubs.mu.Lock()
-		h := w.hubs.byUID["pod-0"]
-		w.hubs.mu.Unlock()
+		f.hubs.mu.Lock()
+		h := f.hubs.byUID["pod-0"]
+		f.hubs.mu.Unlock()
 		joined := 0
 		if h != nil {
 			h.mu.Lock()
@@ -326,10 +326,10 @@ func (w *hubFixture) awaitShared(t *testing.T, n int) {
 	})
 }
 
-func (w *hubFixture) byUID() map[string]*hub {
-	w.hubs.mu.Lock()
-	defer w.hubs.mu.Unlock()
-	return w.hubs.byUID
+func (f *hubFixture) byUID() map[string]*hub {
+	f.hubs.mu.Lock()
+	defer f.hubs.mu.Unlock()
+	return f.hubs.byUID
 }
 
 // TestTheLastLinesAreWholeLines checks tails with long lines, whose pieces the kubelet

@@ -143,7 +143,7 @@ func TestLinesOfAnEndedPod(t *testing.T) {
 	}
 }
 
-func TestLinesOfWhichNode(t *testing.T) {
+func TestLinesOfOneNode(t *testing.T) {
 	s := newFakeTasks(2)
 	c := serve(t, s, func(w http.ResponseWriter, pod string, _ int) { send(w, at(1)+"of "+pod+"\n") })
 	if got, err := c.part(t, "1-5", task.LogOptions{Node: new(1)}); err != nil || got.String() != "*/0" {

@@ -90,7 +90,7 @@ func readPart(t *testing.T, log *running, name string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-func TestWhatWasSubmittedOutlivesTheLog(t *testing.T) {
+func TestSubmissionsOutliveTheLog(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
 	l := submissionLedger{}
@@ -130,7 +130,7 @@ func TestSubmissionsWhileNATSIsAway(t *testing.T) {
 	}
 }
 
-func TestTheArchiveHoldsWhatIsAnsweredFor(t *testing.T) {
+func TestArchiveHoldsOnlySubmissionsWithRecords(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
 	l := submissionLedger{}

@@ -36,7 +36,7 @@ func (d *doubtful) Publish(ctx context.Context, subject string, raw []byte, o ..
 
 // Once an entry may be stored, a later rejection of the same entry is not reported as "nothing
 // was stored".
-func TestARejectionAfterADoubtIsNone(t *testing.T) {
+func TestRejectionsAfterAnUnknownResultDoNotCount(t *testing.T) {
 	t.Parallel()
 	full := &jetstream.APIError{Code: 503, ErrorCode: 10077, Description: "maximum messages exceeded"}
 	for _, tt := range []struct {

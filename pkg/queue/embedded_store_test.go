@@ -89,7 +89,7 @@ func (j *journal) count(text string) int {
 
 // A full disk breaks the store. The store reports the failure and accepts only entries that
 // are on disk; once the disk has free space, the store works again.
-func TestAStoreWhoseDiskIsFull(t *testing.T) {
+func TestStoreOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "16m")
 	folded := &fakeStateMachine{}

@@ -105,7 +105,7 @@ func TestARestartFoldsAllAgainInOrder(t *testing.T) {
 	}
 }
 
-func TestASecondPodSeesWhatTheFirstAppended(t *testing.T) {
+func TestPodsSeeEntriesOfOtherPods(t *testing.T) {
 	t.Parallel()
 	server := natstest.Embed(t, t.TempDir())
 	seen := &fakeStateMachine{}

@@ -284,11 +284,11 @@ type expiringMachine struct {
 	expired int
 }
 
-func (x *expiringMachine) Fold(e task.Entry) ([]task.Result, error) {
+func (m *expiringMachine) Fold(e task.Entry) ([]task.Result, error) {
 	if !e.IsExpired() {
-		return x.fakeStateMachine.Fold(e)
+		return m.fakeStateMachine.Fold(e)
 	}
-	x.expired++
+	m.expired++
 	return slices.Repeat([]task.Result{{Rejection: task.RejectedExpired}}, len(e.Commands)), nil
 }
 

@@ -364,10 +364,10 @@ type divergingMachine struct {
 	once sync.Once
 }
 
-func (a *divergingMachine) Fold(e task.Entry) (results []task.Result, err error) {
-	results, err = a.fakeStateMachine.Fold(e)
+func (m *divergingMachine) Fold(e task.Entry) (results []task.Result, err error) {
+	results, err = m.fakeStateMachine.Fold(e)
 	if len(results) > 0 && results[0].ID == "three" {
-		a.once.Do(func() { err = task.ErrDiverged })
+		m.once.Do(func() { err = task.ErrDiverged })
 	}
 	return results, err
 }

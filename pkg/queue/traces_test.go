@@ -12,7 +12,7 @@ import (
 
 // An entry carries the traces of its commands, appended singly or in a batch, and stays below
 // its size limit.
-func TestEntriesSayWhatAskedForTheirCommands(t *testing.T) {
+func TestEntriesHaveTheTracesOfTheirCommands(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
 	traced := func(id string) task.Command {

@@ -34,7 +34,7 @@ func sealed(t *testing.T, b *Sealer, s task.Submit) task.Submit {
 	return got
 }
 
-func TestWhatIsSealedOpens(t *testing.T) {
+func TestSealedSecretsOpen(t *testing.T) {
 	b := newSealer(t, "k")
 	given := submission("a", "ann", "key")
 	s := sealed(t, b, given)
@@ -59,7 +59,7 @@ func TestWhatIsSealedOpens(t *testing.T) {
 	}
 }
 
-func TestWhatIsSealedOpensForItsOwnOnly(t *testing.T) {
+func TestSealedSecretsOpenOnlyForTheirTask(t *testing.T) {
 	b := newSealer(t, "k")
 	s := sealed(t, b, submission("a", "ann", ""))
 	broken := s

@@ -224,16 +224,16 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 }
 
 // join adds a store that folds all entries, including those that are stored already.
-func (b *fakeLog) join(t *testing.T, p *cache.Store) {
+func (l *fakeLog) join(t *testing.T, p *cache.Store) {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, e := range b.entries {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.entries {
 		if _, err := p.Fold(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.followers = append(b.followers, p)
+	l.followers = append(l.followers, p)
 }
 
 // There are never more Jobs than the limit, and every task gets its turn, whichever

@@ -43,7 +43,7 @@ func TestJobsThatTheLogDoesNotKnowAreAdopted(t *testing.T) {
 	w.mustCall("get train-a-node-0", "create train-a")
 }
 
-func TestJobsThatDoNotSayWhoseTheyAreAreNeverTouched(t *testing.T) {
+func TestJobsWithoutAnOwnerAreNeverTouched(t *testing.T) {
 	for name, change := range map[string]func(*batchv1.Job){
 		"without annotations":       func(j *batchv1.Job) { j.Annotations = nil },
 		"without a user":            func(j *batchv1.Job) { delete(j.Annotations, task.AnnotationUser) },
@@ -85,7 +85,7 @@ func TestAClaimThatTheLogDoesNotKnowIsAdopted(t *testing.T) {
 	w.mustVolume()
 }
 
-func TestAClaimThatDoesNotSayWhoseItIsIsNeverTouched(t *testing.T) {
+func TestClaimsWithoutAnOwnerAreNeverTouched(t *testing.T) {
 	w := newTestCluster(t)
 	claim := objects.Claim(newTestCluster(t).create(), namespace)
 	claim.Annotations = map[string]string{}

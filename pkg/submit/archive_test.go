@@ -29,34 +29,34 @@ type fakeBlobs struct {
 	stored map[string]string
 }
 
-func (s *fakeBlobs) Store(ctx context.Context, name string, _ map[string]string, blob []byte) error {
+func (b *fakeBlobs) Store(ctx context.Context, name string, _ map[string]string, blob []byte) error {
 	var due <-chan time.Time
-	if s.delay > 0 {
-		due = time.After(s.delay)
+	if b.delay > 0 {
+		due = time.After(b.delay)
 	}
 	select {
 	case <-due:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stored[name] = string(blob)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stored[name] = string(blob)
 	return nil
 }
 
-func (s *fakeBlobs) Get(context.Context, string) (map[string]string, []byte, error) {
+func (b *fakeBlobs) Get(context.Context, string) (map[string]string, []byte, error) {
 	return nil, nil, problem.New(problem.NotFound, "none")
 }
 
-func (s *fakeBlobs) List(context.Context) (map[string]map[string]string, error) { return nil, nil }
+func (b *fakeBlobs) List(context.Context) (map[string]map[string]string, error) { return nil, nil }
 
-func (s *fakeBlobs) Remove(context.Context, string) error { return nil }
+func (b *fakeBlobs) Remove(context.Context, string) error { return nil }
 
-func (s *fakeBlobs) get(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stored[name]
+func (b *fakeBlobs) get(name string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stored[name]
 }
 
 // archive runs the archiver until the test ends. Each pod has written log.

@@ -38,7 +38,7 @@ func (w *testCluster) removeClaimOf(name string) {
 	}
 }
 
-func TestWhatBecomesOfAClaimIsNoted(t *testing.T) {
+func TestPhasesOfClaimsAreRecorded(t *testing.T) {
 	w := newTestCluster(t)
 	w.watch()
 	w.create()

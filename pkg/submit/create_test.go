@@ -96,7 +96,7 @@ func TestAJobIsCreatedOnceItsFormerOneIsGone(t *testing.T) {
 }
 
 // After a broken connection the controller does not know whether the Job was created.
-func TestACreateWhoseAnswerIsLost(t *testing.T) {
+func TestCreationWithoutAResponse(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("a", 1)
 	lost := false
@@ -240,7 +240,7 @@ func (w *testCluster) reconcileKey(k task.Key) error {
 	return err
 }
 
-func TestRunReconcilesWhatThereIsAndWhatComes(t *testing.T) {
+func TestRunReconcilesOldAndNewTasks(t *testing.T) {
 	w := newTestCluster(t)
 	w.submit("before", 1)
 	w.watch()

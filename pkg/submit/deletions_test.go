@@ -68,7 +68,7 @@ func TestFinishedSiblingIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfADeletion(t *testing.T) {
+func TestStatesOfADeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := pendingDeletions{firstRetry: time.Second}
 		shown := &task.Job{UID: "u"}

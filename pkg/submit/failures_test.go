@@ -8,7 +8,7 @@ import (
 	"k8s-cli/pkg/task/problem"
 )
 
-func TestWhichFailuresAreNoNews(t *testing.T) {
+func TestExpectedFailures(t *testing.T) {
 	for err, want := range map[error]bool{
 		errDeletionPending: true, errYielded: true, problem.Unavailable: true, errors.New("refused"): false, problem.Conflict: false,
 	} {

@@ -51,21 +51,21 @@ type fakeLog struct {
 	unknown   bool             // the end of the log is unknown
 }
 
-func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
+func (l *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
 	raw, err := c.Encode()
 	if err != nil {
 		return task.Result{}, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.seq++
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq++
 	e := task.Entry{
-		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: b.seq, Seq: b.seq, Time: b.now(),
+		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: l.seq, Seq: l.seq, Time: l.now(),
 		Commands: []json.RawMessage{raw},
 	}
-	b.entries = append(b.entries, e)
-	results, err := b.store.Fold(e)
-	for _, f := range b.followers {
+	l.entries = append(l.entries, e)
+	results, err := l.store.Fold(e)
+	for _, f := range l.followers {
 		_, wrong := f.Fold(e)
 		err = errors.Join(err, wrong)
 	}
@@ -76,22 +76,22 @@ func (b *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error)
 	if results[0].Rejection != "" {
 		kind += ": " + string(results[0].Rejection)
 	}
-	b.told = append(b.told, kind)
+	l.told = append(l.told, kind)
 	return results[0], nil
 }
 
-func (b *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return 0, !b.unknown
+func (l *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return 0, !l.unknown
 }
 
 // facts returns the facts that were appended since the last call.
-func (b *fakeLog) facts() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	told := b.told
-	b.told = nil
+func (l *fakeLog) facts() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := l.told
+	l.told = nil
 	return told
 }
 

@@ -103,7 +103,7 @@ func TestTheFirstTaskStartsItsJobGroup(t *testing.T) {
 
 // A controller that ends between two facts leaves tasks with and without Applied. No Job runs before
 // the next controller has come to the first task.
-func TestAJobGroupWhoseControllerEnded(t *testing.T) {
+func TestJobGroupAfterItsControllerEnded(t *testing.T) {
 	w := newTestCluster(t)
 	ids := w.submitGroup("g", 0, 1, 1)
 	w.place(jobsOf(w.record(ids[0]))...)

@@ -29,37 +29,37 @@ func newCounter(desks int, handle time.Duration) *fakeAPIServer {
 	return &fakeAPIServer{handle: handle, capacity: make(chan struct{}, desks)}
 }
 
-func (c *fakeAPIServer) RoundTrip(*http.Request) (*http.Response, error) {
+func (s *fakeAPIServer) RoundTrip(*http.Request) (*http.Response, error) {
 	answer := &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
-	c.mu.Lock()
-	c.inside++
-	c.most = max(c.most, c.inside)
-	refuse := c.refuse > 0
+	s.mu.Lock()
+	s.inside++
+	s.most = max(s.most, s.inside)
+	refuse := s.refuse > 0
 	if refuse {
-		c.refuse--
+		s.refuse--
 		answer.StatusCode = http.StatusTooManyRequests
 		answer.Header.Set("Retry-After", "2")
 	}
-	c.mu.Unlock()
+	s.mu.Unlock()
 	if !refuse {
-		c.capacity <- struct{}{}
-		time.Sleep(c.handle) // by the clock of the synctest bubble
-		<-c.capacity
+		s.capacity <- struct{}{}
+		time.Sleep(s.handle) // by the clock of the synctest bubble
+		<-s.capacity
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inside--
-	c.done++
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inside--
+	s.done++
 	return answer, nil
 }
 
 // seen returns the number of finished requests and the largest number at once, since the last
 // call.
-func (c *fakeAPIServer) seen() (done, most int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	done, most = c.done, c.most
-	c.done, c.most = 0, 0
+func (s *fakeAPIServer) seen() (done, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done, most = s.done, s.most
+	s.done, s.most = 0, 0
 	return done, most
 }
 

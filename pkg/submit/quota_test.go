@@ -315,7 +315,7 @@ func TestNothingIsGivenUpWhileTheLogIsAway(t *testing.T) {
 }
 
 // Only deleted Jobs count as yielded.
-func TestWhatIsGivenUp(t *testing.T) {
+func TestDeletedJobsCountAsYielded(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		job  func(*batchv1.Job) // nil if there is no Job
@@ -362,7 +362,7 @@ func TestATaskOfOneNodeGivesNothingUp(t *testing.T) {
 	}
 }
 
-func TestWhichTasksAreTooLargeForAQuota(t *testing.T) {
+func TestTasksTooLargeForAQuota(t *testing.T) {
 	for _, tt := range []struct {
 		claim quotaClaim
 		want  bool

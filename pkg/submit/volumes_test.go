@@ -152,7 +152,7 @@ func TestAClaimThatComesLateIsDeleted(t *testing.T) {
 }
 
 // The controller crashed between creating the claim and appending the fact.
-func TestAClaimThatNobodyNotedIsDeletedToo(t *testing.T) {
+func TestUnrecordedClaimsAreDeletedToo(t *testing.T) {
 	w := newTestCluster(t)
 	w.placeClaim(objects.Claim(w.create(), namespace))
 	w.delete()

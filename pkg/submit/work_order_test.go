@@ -57,7 +57,7 @@ func TestOrderOfTheFairQueue(t *testing.T) {
 }
 
 // A claim with the launcher's labels may have no record.
-func TestFairQueueTakesWhatHasNoRecord(t *testing.T) {
+func TestWorkOrderHasObjectsWithoutRecords(t *testing.T) {
 	b := newWorkOrder(newTestCluster(t).store)
 	b.Push(volumeKey("stray"))
 	b.Push(taskKey("stray"))

@@ -16,7 +16,7 @@ func event(kind, name, uid, reason, message string) *K8sEvent {
 	})
 }
 
-func TestWhatAnEventExplains(t *testing.T) {
+func TestReasonsOfKubernetesEvents(t *testing.T) {
 	for _, tt := range []struct {
 		kind, reason, message string
 		want                  string // reason and message; empty if the Event explains nothing

@@ -58,7 +58,7 @@ func TestWhereAReaderOfEventsBegins(t *testing.T) {
 	}
 }
 
-func TestAPodThatStartsFromASnapshotKnowsWhatItDoesNotKnow(t *testing.T) {
+func TestResetRingReportsMissingEvents(t *testing.T) {
 	p := &Ring{}
 	p.Reset(0, task.EventID{})
 	p.Add(2, placed(2, 1))

@@ -52,7 +52,7 @@ func TestADeletionThatTheWatchMissed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOursIsPassedOver(t *testing.T) {
+func TestUnknownObjectsAreIgnored(t *testing.T) {
 	records := mapSink{}
 	s := newReflectorStore(kindOf(records))
 	for _, obj := range []any{&batchv1.Job{}, &recordObject[record]{}, &corev1.Pod{}, "text", nil} {
@@ -67,7 +67,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestWhatWatchesBringIsCounted(t *testing.T) {
+func TestReflectorCountsChanges(t *testing.T) {
 	s := newReflectorStore(kindOf(mapSink{}))
 	j := newJob("a")
 	for _, told := range []func(any) error{s.Add, s.Update, s.Update, s.Delete} {

@@ -29,7 +29,7 @@ func tainted(n *corev1.Node, key, value string, effect corev1.TaintEffect) *core
 	return n
 }
 
-func TestWhatNoNodeCouldHold(t *testing.T) {
+func TestResourcesThatNoNodeHas(t *testing.T) {
 	small, large := newNode("house-1", "2", "4Gi", "0"), newNode("house-2", "1500m", "64Gi", "0")
 	l4 := newNode("gpu-1", "8", "32Gi", "4", "nvidia.com/gpu.product", "NVIDIA-L4")
 	cordoned := newNode("house-3", "64", "64Gi", "0")
@@ -133,7 +133,7 @@ func TestWhatNoNodeCouldHold(t *testing.T) {
 	}
 }
 
-func TestWhichNodesAPodChooses(t *testing.T) {
+func TestNodeSelectors(t *testing.T) {
 	node := newNode("house-1", "1", "1Gi", "0", "disk", "ssd", "size", "4")
 	requires := func(e ...corev1.NodeSelectorRequirement) *Requirements {
 		return &Requirements{terms: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: e}}}}
@@ -260,7 +260,7 @@ func TestSpotMachines(t *testing.T) {
 }
 
 // The rules are the rules of Kubernetes.
-func TestWhichTaintsAreTolerated(t *testing.T) {
+func TestTolerations(t *testing.T) {
 	const noSchedule, noExecute = corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute
 	taint := corev1.Taint{Key: "team", Value: "red", Effect: noSchedule}
 	for _, tt := range []struct {

@@ -36,10 +36,10 @@ func used(s *State) (all []string) {
 }
 
 // foldLater folds a command at a later log time.
-func (w *testState) foldLater(by time.Duration, c task.Command) {
-	w.t.Helper()
-	if r := w.foldAt(w.Time.Add(by), time.Time{}, c); r.Rejection != "" {
-		w.t.Fatalf("fold %s: %+v", text(c), r)
+func (s *testState) foldLater(by time.Duration, c task.Command) {
+	s.t.Helper()
+	if r := s.foldAt(s.Time.Add(by), time.Time{}, c); r.Rejection != "" {
+		s.t.Fatalf("fold %s: %+v", text(c), r)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestAdmissionStaysWithinItsLimits(t *testing.T) {
 	}
 }
 
-func TestAnAdmissionSaysWhatItChanged(t *testing.T) {
+func TestAdmissionReturnsTheChangedTasks(t *testing.T) {
 	s := newTestState(t, submit("ann", "a"), submit("ann", "b"), submit("ann", "c"))
 	result, changed := s.fold(admitted(task.JobLimits{Total: 2}, "b", "x", "a", "c"))
 	if diff := cmp.Diff([]task.Key{taskKey("b"), taskKey("a")}, changed); diff != "" || result.Count != 2 || result.Rejection != "" {

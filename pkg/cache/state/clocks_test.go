@@ -15,12 +15,12 @@ const (
 
 // foldAt folds a command that NATS stored at one time and its writer wrote at another time;
 // zero means that the entry has no such time.
-func (w *testState) foldAt(stored, written time.Time, c task.Command) task.Result {
-	w.t.Helper()
-	w.number++
-	e := entry(w.Seq+1, "writer", w.number, c)
+func (s *testState) foldAt(stored, written time.Time, c task.Command) task.Result {
+	s.t.Helper()
+	s.number++
+	e := entry(s.Seq+1, "writer", s.number, c)
 	e.Time, e.Written = stored, written
-	return w.Fold(e).Results[0]
+	return s.Fold(e).Results[0]
 }
 
 func TestLogTimeIsTheMedianOfThreeClocks(t *testing.T) {

@@ -85,7 +85,7 @@ func set(v reflect.Value) {
 
 // After the creation of the Jobs, a record still has what lists show: the GPUs of the chosen
 // alternative, and the labels of the Jobs.
-func TestWhatListsShowIsRetained(t *testing.T) {
+func TestDropSpecRetainsFieldsOfLists(t *testing.T) {
 	custom := task.Spec{Name: "n", Run: "true"}
 	custom.Config.Kubernetes.CustomMetadata.Labels = map[string]string{"tier": "gold"}
 	custom.Resources.AnyOf = []task.Resources{{CPUs: "1"}, {Accelerators: "L4:2", CPUs: "4", Labels: map[string]string{"team": "a", "tier": "x"}}}

@@ -91,7 +91,7 @@ func TestEventsFollowFromTheLog(t *testing.T) {
 }
 
 // A list can show a new task by its first event alone.
-func TestTheFirstEventOfATaskSaysWhatItRequests(t *testing.T) {
+func TestFirstEventOfATaskHasItsRequests(t *testing.T) {
 	for _, tt := range []struct {
 		spec task.Spec
 		want string
@@ -115,7 +115,7 @@ func TestTheFirstEventOfATaskSaysWhatItRequests(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsOfAllEvents(t *testing.T) {
+func TestInvariantsOfEvents(t *testing.T) {
 	for seed := range seeds(50) {
 		s := New()
 		last := map[task.Key]string{}

@@ -30,10 +30,10 @@ func prioritized(c task.Command, priority int) task.Command {
 }
 
 // heldIDs returns the ids of the held tasks, of one letter each.
-func (w *testState) heldIDs() string {
+func (s *testState) heldIDs() string {
 	var ids strings.Builder
 	for _, id := range strings.Fields("a b c d e") {
-		if t := w.Tasks[id]; t != nil && t.Held() {
+		if t := s.Tasks[id]; t != nil && t.Held() {
 			ids.WriteString(id)
 		}
 	}

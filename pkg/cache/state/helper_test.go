@@ -32,20 +32,20 @@ func newTestState(t *testing.T, commands ...task.Command) *testState {
 }
 
 // fold adds an entry of one command, stored a second after the previous entry.
-func (w *testState) fold(c task.Command) (task.Result, []task.Key) {
-	w.t.Helper()
-	r := w.foldTogether(c)
+func (s *testState) fold(c task.Command) (task.Result, []task.Key) {
+	s.t.Helper()
+	r := s.foldTogether(c)
 	if r.Unknown != nil || len(r.Results) != 1 {
-		w.t.Fatalf("fold %s: %+v", text(c), r)
+		s.t.Fatalf("fold %s: %+v", text(c), r)
 	}
 	return r.Results[0], r.Changed
 }
 
 // foldTogether folds commands as one entry.
-func (w *testState) foldTogether(commands ...task.Command) FoldResult {
-	w.t.Helper()
-	w.number++
-	return w.Fold(entry(w.Seq+1, "writer", w.number, commands...))
+func (s *testState) foldTogether(commands ...task.Command) FoldResult {
+	s.t.Helper()
+	s.number++
+	return s.Fold(entry(s.Seq+1, "writer", s.number, commands...))
 }
 
 func entry(seq uint64, writer string, number uint64, commands ...task.Command) task.Entry {

@@ -28,8 +28,8 @@ func jobGroupOf(user string, delay int, ids ...string) []task.Command {
 }
 
 // uidsOf returns as many UIDs as the task has nodes.
-func (w *testState) uidsOf(id string) []string {
-	uids := make([]string, w.Tasks[id].NumNodes())
+func (s *testState) uidsOf(id string) []string {
+	uids := make([]string, s.Tasks[id].NumNodes())
 	for i := range uids {
 		uids[i] = fmt.Sprint(id, i)
 	}
@@ -37,12 +37,12 @@ func (w *testState) uidsOf(id string) []string {
 }
 
 // startJobGroup folds the start of a job group as the controller does, the first task last.
-func (w *testState) startJobGroup(ids ...string) {
-	w.t.Helper()
-	w.fold(admitted(task.JobLimits{}, ids[0]))
+func (s *testState) startJobGroup(ids ...string) {
+	s.t.Helper()
+	s.fold(admitted(task.JobLimits{}, ids[0]))
 	for _, id := range slices.Backward(ids) {
-		if r, _ := w.fold(applied(taskKey(id), w.uidsOf(id)...)); r.Rejection != "" {
-			w.t.Fatalf("the Jobs of %s are rejected: %s", id, r.Rejection)
+		if r, _ := s.fold(applied(taskKey(id), s.uidsOf(id)...)); r.Rejection != "" {
+			s.t.Fatalf("the Jobs of %s are rejected: %s", id, r.Rejection)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestAKeyForATaskIsNoneForAVolume(t *testing.T) {
+func TestKeysOfTasksAndVolumesAreSeparate(t *testing.T) {
 	s := New()
 	s.submit(task.Submit{ID: "aaaaaaaa", User: "ann", Task: task.Spec{Run: "x"}, Key: "k"}, nil)
 	got, _ := s.create(task.Create{ID: "bbbbbbbb", User: "ann", Volume: task.Volume{Name: "v", Size: "1Gi"}, Key: "k"})
@@ -46,9 +46,9 @@ func TestAKeyForATaskIsNoneForAVolume(t *testing.T) {
 func keyed(id, key string) task.Command { return withKey(submit("ann", id), key) }
 
 // expireAt expires tasks, with a history of size 0, and keys.
-func (w *testState) expireAt(now time.Time, keys int, ids ...string) task.Result {
-	w.t.Helper()
-	return w.foldAt(now, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLifetime)}})
+func (s *testState) expireAt(now time.Time, keys int, ids ...string) task.Result {
+	s.t.Helper()
+	return s.foldAt(now, time.Time{}, task.Command{ExpireHistory: &task.ExpireHistory{IDs: ids, Now: now, Then: now, Keys: keys, KeysThen: now.Add(-task.KeyLifetime)}})
 }
 
 // A key lives for its own time, however early its task expires.

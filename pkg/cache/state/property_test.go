@@ -242,7 +242,7 @@ func checkWaits(fail func(string, ...any), s *State, t *CompactRecord) {
 	}
 }
 
-func TestWhatHoldsAfterEveryCommand(t *testing.T) {
+func TestInvariantsAfterEveryCommand(t *testing.T) {
 	for seed := range seeds(50) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
 		s := newTestState(t)

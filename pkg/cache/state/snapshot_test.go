@@ -103,7 +103,7 @@ func TestSnapshotStoredIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSnapshotIsRefused(t *testing.T) {
+func TestDecodeRejectsInvalidSnapshots(t *testing.T) {
 	whole := encoded(t, newTestState(t, submit("ann", "1"), create("ann", "1", "data")).Snapshot())
 	for _, tt := range []struct {
 		name, text string

@@ -33,22 +33,22 @@ func withKey(c task.Command, key string) task.Command {
 }
 
 // complete lets a task run to its end.
-func (w *testState) complete(id string, p task.Phase) []task.Key {
-	w.t.Helper()
-	w.fold(admitted(task.JobLimits{}, id))
-	w.fold(applied(taskKey(id), "uid"))
-	_, changed := w.fold(ended(id, p))
-	if got := w.Tasks[id].Phase(); got != p {
-		w.t.Fatalf("task %s is %s, want %s", id, got, p)
+func (s *testState) complete(id string, p task.Phase) []task.Key {
+	s.t.Helper()
+	s.fold(admitted(task.JobLimits{}, id))
+	s.fold(applied(taskKey(id), "uid"))
+	_, changed := s.fold(ended(id, p))
+	if got := s.Tasks[id].Phase(); got != p {
+		s.t.Fatalf("task %s is %s, want %s", id, got, p)
 	}
 	return changed
 }
 
-func (w *testState) phases(ids ...string) string {
-	w.t.Helper()
+func (s *testState) phases(ids ...string) string {
+	s.t.Helper()
 	all := make([]string, len(ids))
 	for i, id := range ids {
-		all[i] = string(w.Tasks[id].Phase())
+		all[i] = string(s.Tasks[id].Phase())
 	}
 	return strings.Join(all, " ")
 }
@@ -166,7 +166,7 @@ func TestStopAllStopsWaitingTasksToo(t *testing.T) {
 	}
 }
 
-func TestSubmissionsTogetherAreAllAcceptedOrNone(t *testing.T) {
+func TestSubmissionsTogetherAreAtomic(t *testing.T) {
 	chain := func(last task.Command) []task.Command {
 		all := []task.Command{withKey(submit("ann", "1"), "x"), withKey(comesAfter("ann", "2", "x"), "y"), last}
 		for _, c := range all {

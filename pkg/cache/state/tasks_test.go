@@ -117,7 +117,7 @@ func TestARecordTellsWhenAndWhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftInTheClusterIsNoChangeOfTheTask(t *testing.T) {
+func TestCleanUpIsNoUpdateOfTheTask(t *testing.T) {
 	s := newTestState(t, stoppedA...)
 	before := s.Tasks["a"].Record().UpdatedAt
 	s.fold(gone(taskKey("a")))
@@ -193,7 +193,7 @@ func TestStopAll(t *testing.T) {
 	}
 }
 
-func TestStopAllLeavesWhatComesLater(t *testing.T) {
+func TestStopAllDoesNotStopLaterTasks(t *testing.T) {
 	s := newTestState(t, submit("ann", "a"), stopAll("ann"), submit("ann", "b"))
 	if a, b := s.Tasks["a"].Record().Phase, s.Tasks["b"].Record().Phase; a != task.Stopped || b != task.Pending {
 		t.Errorf("a is %s, b is %s", a, b)

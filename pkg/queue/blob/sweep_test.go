@@ -90,18 +90,18 @@ func stored(user, sum, object string) task.Command {
 // A fakeUploads is an upload store.
 type fakeUploads map[string]bool
 
-func (c fakeUploads) List(context.Context) ([]string, error) {
-	return slices.Collect(maps.Keys(c)), nil
+func (u fakeUploads) List(context.Context) ([]string, error) {
+	return slices.Collect(maps.Keys(u)), nil
 }
 
-func (c fakeUploads) Remove(_ context.Context, names ...string) error {
+func (u fakeUploads) Remove(_ context.Context, names ...string) error {
 	for _, name := range names {
-		delete(c, name)
+		delete(u, name)
 	}
 	return nil
 }
 
-func (c fakeUploads) RemoveTorn(context.Context, time.Time) error { return nil }
+func (u fakeUploads) RemoveTorn(context.Context, time.Time) error { return nil }
 
 func newUploadSweeper(store uploadStore, l *fakeLog, retention time.Duration) *sweeper {
 	s := newSweeper(store, l.store.UploadObjects, l, retention)
@@ -109,7 +109,7 @@ func newUploadSweeper(store uploadStore, l *fakeLog, retention time.Duration) *s
 	return s
 }
 
-func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
+func TestIdleUploadsAreDeleted(t *testing.T) {
 	t.Parallel()
 	const retention = 2 * time.Hour
 	l := newLog()
@@ -185,13 +185,13 @@ type failingUploads struct {
 	err error
 }
 
-func (c *failingUploads) List(ctx context.Context) ([]string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil, c.err
+func (u *failingUploads) List(ctx context.Context) ([]string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err != nil {
+		return nil, u.err
 	}
-	return c.fakeUploads.List(ctx)
+	return u.fakeUploads.List(ctx)
 }
 
 func sweepsUploads(t *testing.T) {

@@ -23,7 +23,7 @@ func (u users) Identify(_ context.Context, token string) (task.Identity, error) 
 	return task.Identity{User: token}, nil
 }
 
-func TestNobodySubscribesWithoutAToken(t *testing.T) {
+func TestSubscribersNeedAToken(t *testing.T) {
 	t.Parallel()
 	e := start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscribers: users{"anns"}})
 	url := "nats://" + e.Addr()

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func TestWhichAnswersAreCurrent(t *testing.T) {
+func TestAnswersOfTheLeaderAreCurrent(t *testing.T) {
 	t.Parallel()
 	asked := time.Now()
 	since := asked.Add(-time.Hour)

@@ -237,7 +237,7 @@ func TestAScriptMayBeInterrupted(t *testing.T) {
 }
 
 // Nearly every Job and pod contains the entrypoint of a task with one node and without files.
-func TestTheLauncherHasNoPartThatNobodyNeeds(t *testing.T) {
+func TestEntrypointHasOnlyThePartsOfTheTask(t *testing.T) {
 	for _, tt := range []struct {
 		spec  task.Spec
 		args  []string
