@@ -90,14 +90,13 @@ func newStore(c config) *cache.Store {
 // logs.
 func newController(c config, deps *dependencies, store *cache.Store, archiver *logs.Archiver, tracer *trace.Tracer, logger *slog.Logger) *submit.Controller {
 	controller := submit.New(deps.k8s, c.namespace, store, deps.log, deps.useKey(submit.Config{
-		SchedulableNodes: store.Nodes().Count,
-		Workers:          c.workers,
-		Limiter:          deps.limiter,
-		KeepJobs:         max(c.keepJobs, 1),
-		History:          c.history,
-		HistoryTasks:     c.historyTasks,
-		Logger:           logger,
-		Tracer:           tracer,
+		Workers:      c.workers,
+		Limiter:      deps.limiter,
+		KeepJobs:     max(c.keepJobs, 1),
+		History:      c.history,
+		HistoryTasks: c.historyTasks,
+		Logger:       logger,
+		Tracer:       tracer,
 
 		AdoptLegacy:  c.adoptLegacy,
 		LogsArchived: archived(c, archiver),

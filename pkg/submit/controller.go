@@ -47,10 +47,6 @@ type Config struct {
 
 	AdoptLegacy bool // also adopt objects whose user only their labels name; see task.LegacySubmit
 
-	// SchedulableNodes returns the number of nodes of the cluster that accept any pod;
-	// known is false while the nodes are unknown. nil means that the nodes are never known.
-	SchedulableNodes func() (count int, known bool)
-
 	// OpenSecrets returns the values of the sealed secrets of a submission; nil means that this
 	// server has no key to unseal secrets.
 	OpenSecrets func(task.Submit) (map[string]string, error)

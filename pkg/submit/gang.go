@@ -84,10 +84,7 @@ func (c *Controller) warnNotShareable(gang []task.View) string {
 	if !gang[0].Gang() {
 		return ""
 	}
-	hosts, known := 0, false
-	if c.config.SchedulableNodes != nil {
-		hosts, known = c.config.SchedulableNodes()
-	}
+	hosts, known := c.store.Nodes().Count()
 	return notShareable(gang, hosts, known)
 }
 

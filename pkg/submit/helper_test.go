@@ -157,6 +157,14 @@ func (w *testCluster) precondition(a clienttesting.Action) (bool, runtime.Object
 	return false, nil, nil
 }
 
+// setNodes makes the store know n nodes that accept any pod.
+func (w *testCluster) setNodes(n int) {
+	for i := range n {
+		w.store.Nodes().Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node", i)}})
+	}
+	w.store.Nodes().MarkSynced()
+}
+
 // watch puts the objects of the cluster into the store until the test ends.
 func (w *testCluster) watch() {
 	w.t.Helper()

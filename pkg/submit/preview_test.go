@@ -2,14 +2,11 @@ package submit
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
@@ -26,10 +23,7 @@ func storeWithVolumes(t *testing.T, modes map[string]string) *cache.Store {
 			task.Command{Applied: &task.Applied{Key: task.Key{Kind: task.KindVolume, ID: name}, UIDs: []string{"uid"}}},
 		)
 	}
-	for n := range 3 {
-		w.store.Nodes().Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node", n)}})
-	}
-	w.store.Nodes().MarkSynced()
+	w.setNodes(3)
 	return w.store
 }
 

@@ -26,7 +26,9 @@ func TestVolumesOfSeveralNodes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestCluster(t)
-			w.config.SchedulableNodes = func() (int, bool) { return tt.hosts, tt.hosts > 0 }
+			if tt.hosts > 0 {
+				w.setNodes(tt.hosts)
+			}
 			w.append(
 				task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi", AccessModes: strings.Fields(tt.modes)}}},
 				task.Command{Applied: &task.Applied{Key: volumeKey("v"), UIDs: []string{"u"}}},
