@@ -34,7 +34,7 @@ const (
 // handled.
 type callers struct {
 	auth     Authenticator     // nil means that X-User is trusted
-	sessions *browser.Sessions // of browsers; nil if there are none
+	sessions *browser.Sessions // of browsers; may be nil
 	viewer   *status.Viewer
 	hosts    map[string]bool                                      // host names of the server besides localhost
 	queries  *bounded.Map[string, query.Tasks]                    // parsed queries of GET /tasks, by their text

@@ -78,8 +78,8 @@ func (a *Archiver) takePending() []string {
 	return ids
 }
 
-// prunePending removes the entries of tasks whose Jobs are deleted. Nobody calls Archived
-// for these tasks again, and their logs are not retried.
+// prunePending removes the entries of tasks whose Jobs are deleted. Archived is not called for
+// these tasks again, and their logs are not retried.
 func (a *Archiver) prunePending() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

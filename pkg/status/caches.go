@@ -29,7 +29,7 @@ type cachedTask struct {
 
 func newTaskCache() taskCache { return taskCache{bounded.NewMap[string, cachedTask](maxTaskBytes)} }
 
-// get returns the cached answer for a version of a task, nil if there is none.
+// get returns the cached answer for a version of a task or nil.
 func (c taskCache) get(id string, version uint64) []byte {
 	if t, _ := c.Get(id); t.version == version {
 		return t.body

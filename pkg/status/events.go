@@ -54,7 +54,7 @@ func (e *Events) List(ctx context.Context, r Read, q task.EventQuery, limit int)
 	return a, nil
 }
 
-// Last returns the last event of one object, the zero Event if there is none.
+// Last returns the last event of one object or the zero Event.
 func (e *Events) Last(ctx context.Context, r Read, q task.EventQuery) (task.Event, error) {
 	q.After, q.Now = task.EventID{}, false
 	all, err := e.read(ctx, q, math.MaxInt, r.Current)

@@ -135,7 +135,7 @@ func (r Read) Volumes(q task.Query) task.Answer {
 	return a
 }
 
-// cursor returns the cursor of the next page, "" if there is none.
+// cursor returns the cursor of the next page or "".
 func cursor(next uint64) string {
 	if next == 0 {
 		return ""

@@ -134,8 +134,8 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	return t.Operator == corev1.TolerationOpExists || t.Value == taint.Value && t.Key != ""
 }
 
-// insufficientResource returns the first resource of which even the empty node has too little,
-// or "".
+// insufficientResource returns the first resource that even the empty node has too little of, or
+// "".
 func (r *Requirements) insufficientResource(node *corev1.Node) corev1.ResourceName {
 	for _, name := range slices.Sorted(maps.Keys(r.requests)) {
 		if has := node.Status.Allocatable[name]; has.Cmp(r.requests[name]) < 0 {

@@ -23,7 +23,7 @@ func (b *ByName[T]) find(wanted string, name func(*T) string) (i int, found bool
 	return slices.BinarySearchFunc(*b, wanted, func(value *T, wanted string) int { return strings.Compare(name(value), wanted) })
 }
 
-// Drop removes the value of a name and returns the value, nil if there is none.
+// Drop removes the value of a name and returns the value or nil.
 func (b *ByName[T]) Drop(wanted string, name func(*T) string) *T {
 	i, found := b.find(wanted, name)
 	if !found {

@@ -40,7 +40,7 @@ func (s *State) countInJobGroup(t *CompactRecord, times int) {
 	members[g.Index] = t.ID
 }
 
-// JobGroup returns the membership of the task in a job group, nil if there is none.
+// JobGroup returns the membership of the task in a job group or nil.
 func (c *CompactRecord) JobGroup() *task.JobGroup {
 	if c.extra == nil {
 		return nil
