@@ -6,6 +6,7 @@ name. The program prints "right" if every answer is about the task of the reques
 
 import asyncio
 import concurrent.futures
+import gc
 import http.server
 import multiprocessing
 import os
@@ -104,6 +105,36 @@ def threads() -> List[str]:
             thread.join()
 
 
+def loop() -> List[str]:
+    """Forks in a running event loop, which shares its epoll with the children, between requests and during requests."""
+    return asyncio.run(_loop())
+
+
+async def _loop() -> List[str]:
+    async def forks() -> List[str]:
+        wrong = []
+        for act in (lambda: [], lambda: use(7, 3)):
+            in_child(act)
+            wrong += await _use(8, 1)
+        return wrong
+
+    wrong = []
+    for requests in (1, 8):
+        wrong += await _use(WORKERS, requests)
+        wrong += await forks()
+        wrong += [w for some in await asyncio.gather(_use(WORKERS, requests), forks()) for w in some]
+    return wrong
+
+
+def in_child(act: Callable[[], Any]) -> None:
+    child = os.fork()
+    if child == 0:
+        wrong = act()
+        gc.collect()
+        os._exit(1 if wrong else 0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def pool_of(start: str) -> Callable[[], List[str]]:
     def run() -> List[str]:
         context: Any = multiprocessing.get_context(start)
@@ -161,6 +192,7 @@ def server() -> List[str]:
 
 WAYS: Dict[str, Callable[[], List[str]]] = {
     "fork": fork,
+    "loop": loop,
     "threads": threads,
     "multiprocessing": pool_of("fork"),
     "forkserver": pool_of("forkserver"),

@@ -747,7 +747,7 @@ class TestProcesses(unittest.TestCase):
 
             ways = ("fork", "threads", "multiprocessing", "forkserver", "executor", "server")
             both = [("blocking", way) for way in ways]
-            both += [("asyncio", way) for way in ways if way != "threads"]  # a client for asyncio belongs to one thread
+            both += [("asyncio", way) for way in ("loop", *ways) if way != "threads"]  # a client for asyncio belongs to one thread
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 for case, got in zip(both, pool.map(lambda case: run(*case), both)):
                     with self.subTest(case):

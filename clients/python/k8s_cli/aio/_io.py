@@ -3,6 +3,8 @@ closes its connection."""
 
 import asyncio
 import math
+import os
+import socket
 import time
 from typing import Any, Awaitable, BinaryIO, Callable, List, Mapping, Optional, Set, Tuple, TypeVar
 
@@ -66,6 +68,17 @@ class _Connection:
         self.reader, self.writer = reader, writer
         self.loop = asyncio.get_running_loop()
         self.since = time.monotonic()  # when the connection became idle
+        not_inherited(self)
+
+    def after_fork(self) -> None:
+        """Puts an unconnected socket in the place of the socket of the parent.
+
+        The event loop of the parent and its copy in the child share an epoll. If the child closed the transport, as
+        Python does when it deletes a writer, the epoll would no longer watch the socket for the parent.
+        """
+        if not self.writer.is_closing():
+            with socket.socket() as other:
+                os.dup2(other.fileno(), self.writer.get_extra_info("socket").fileno(), inheritable=False)
 
     def is_usable(self) -> bool:
         return (
@@ -219,7 +232,7 @@ class Transport:
         not_inherited(self)
 
     def after_fork(self) -> None:
-        """Forgets the connections of the parent, whose event loop still watches them."""
+        """Forgets the connections of the parent."""
         self._idle: List[_Connection] = []
 
     async def send(
