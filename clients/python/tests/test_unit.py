@@ -1694,6 +1694,13 @@ class TestPage(unittest.TestCase):
 
 
 class TestSources(unittest.TestCase):
+    def test_both_packages_have_the_same_names(self) -> None:
+        self.assertEqual({*k8s_cli.aio.__all__, "aio"}, set(k8s_cli.__all__))
+        for name in k8s_cli.aio.__all__:
+            kind = getattr(k8s_cli.aio, name)
+            own = getattr(kind, "__module__", "").startswith("k8s_cli.aio.")
+            self.assertTrue(own or kind is getattr(k8s_cli, name), name)
+
     def test_generated_files(self) -> None:
         for path, text in generate.generated().items():
             self.assertEqual(path.read_text("utf-8"), text, "run generate.py")

@@ -7,9 +7,33 @@
         print((await job.wait()).status)
 """
 
+from .. import errors, models
+from .._version import VERSION as __version__
+from ..errors import ApiError, Error
+from ..models import Event, GroupStatus, TaskStatus
+from ..task import Item, Task, grid
 from .client import Client
 from .events import EventStream
 from .job import Group, Job, Sweep, as_completed
 from .session import BrowserSession
 
-__all__ = ["BrowserSession", "Client", "EventStream", "Group", "Job", "Sweep", "as_completed"]
+__all__ = [
+    "ApiError",
+    "BrowserSession",
+    "Client",
+    "Error",
+    "Event",
+    "EventStream",
+    "Group",
+    "GroupStatus",
+    "Item",
+    "Job",
+    "Sweep",
+    "Task",
+    "TaskStatus",
+    "__version__",
+    "as_completed",
+    "errors",
+    "grid",
+    "models",
+]
