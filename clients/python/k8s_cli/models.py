@@ -209,6 +209,7 @@ class FirstFailure:
     message: str = ""
     exit_code: Optional[int] = None
     ended_at: Optional[datetime] = None
+    point: str = ""  # the variables of a task of a sweep
 
 
 @dataclass(frozen=True)

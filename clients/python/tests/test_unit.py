@@ -5,6 +5,7 @@ import asyncio
 import base64
 import concurrent.futures
 import copy
+import dataclasses
 import datetime
 import hashlib
 import http.server
@@ -25,6 +26,7 @@ import textwrap
 import threading
 import time
 import types
+import typing
 import unittest
 from typing import Any, Dict, List, Tuple
 from unittest import mock
@@ -1277,14 +1279,27 @@ class TestModels(unittest.TestCase):
         kinds.update(Submitted=models.Submitted, Preview=models.Preview, Login=models.LoginMethod, Node=models.Node)
         kinds.update(Attempt=models.Attempt, Health=models.Readiness, Output=models.Output)
         kinds.update(UsageReport=models.UsageReport, UsageRow=models.UsageRow, UsageHours=models.UsageHours)
+
+        def check(name: str, kind: Any, schema: Any) -> None:
+            """Checks that a class has all fields of a schema, also of the schemas in it."""
+            for part in schema.get("allOf", []):
+                check(name, kind, part)
+            if "$ref" in schema:
+                check(name, kind, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+            if "items" in schema:
+                check(name, kind, schema["items"])
+            hints, properties = typing.get_type_hints(kind), schema.get("properties", {})
+            self.assertEqual(set(properties) - set(hints), set(), f"{name}: fields of the API that the client lacks")
+            for field, inner in properties.items():
+                for each in (hints[field], *typing.get_args(hints[field])):
+                    if dataclasses.is_dataclass(each):
+                        check(f"{name}.{field}", each, inner)
+
         for name, kind in kinds.items():
             schema = document["components"]["schemas"][name]
-            known = {f for f in kind.__dataclass_fields__}
-            self.assertEqual(set(schema["properties"]) - known, set(), f"{name}: fields of the API that the client lacks")
+            check(name, kind, schema)
             for example in schema.get("examples", []):
                 models.decode(kind, {**example, "field_of_a_later_release": 1})
-        metadata = document["components"]["schemas"]["TaskStatus"]["properties"]["metadata"]["properties"]
-        self.assertEqual(set(metadata) - set(models.TaskMetadata.__dataclass_fields__), set())
 
     def test_times_of_a_task(self) -> None:
         def at(minute: int) -> str:
