@@ -4,8 +4,9 @@ import { readPart, segment } from "./requests.js";
 import { sleep } from "./retry.js";
 import { EventParser, later } from "./sse.js";
 
-/** @typedef {import("./api.js").components["schemas"]["Event"]} TaskEvent an event of a task or of a volume */
-/** @typedef {import("./api.js").components["schemas"]["Group"]} GroupStatus */
+/** @typedef {import("./api.js").components["schemas"]} Schemas */
+/** @typedef {Schemas["Event"] & ({kind: "task", task_id: string, status: Schemas["Phase"]} | {kind: "volume", volume_id: string, status: Schemas["VolumeStatus"]["status"]})} TaskEvent an event of a task or of a volume */
+/** @typedef {Schemas["Group"]} GroupStatus */
 
 const silence = 45; // seconds without data after which a connection counts as broken; the server sends a keep-alive every 15 s
 const pause = 1; // seconds before a broken stream connects again

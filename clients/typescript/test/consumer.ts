@@ -22,6 +22,10 @@ for await (const each of client.list({ status: "failed", label: ["team"] })) eac
 for await (const line of client.logs(id, { node: 0 })) line.trim();
 const stream: EventStream = await client.events({ group: "g" }).open();
 for await (const event of client.groupEvents("g")) { const found: TaskEvent = event; found.task_id?.trim(); }
+for await (const event of stream) {
+  if (event.kind === "task") { const of: string = event.task_id, now: Phase = event.status; of.concat(now); }
+  else if (event.status === "Deleted") event.volume_id.trim();
+}
 const items: Item[] = [{ run: "1", idempotency_key: "a" }, { run: "2", after: ["a"], max_parallel: 2 }];
 await client.submitAll(items, { atomic: true, key: "k" });
 const numbers: Sweep<number> = await client.map((n: number) => ({ run: `echo ${n}` }), [1, 2]);
@@ -101,6 +105,12 @@ await client.submitAll([{ run: "true", num_nodes: "two" }]);
 (await client.group("g")).by_status.done;
 // @ts-expect-error the same for all tasks
 (await client.summary()).by_status.done;
+for await (const event of stream) {
+  // @ts-expect-error a status that no event has
+  if (event.status === "faild") break;
+  // @ts-expect-error a status of a volume, in an event of a task
+  if (event.kind === "task" && event.status === "Bound") break;
+}
 // @ts-expect-error a misspelt option of a wait
 await client.wait(id, { timeOut: 1 });
 // @ts-expect-error a status is no number

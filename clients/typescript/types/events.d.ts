@@ -44,36 +44,7 @@ export class EventStream {
     /** @returns {Promise<TaskEvent | null>} the next event; null after the last event of a task or group */
     next(): Promise<TaskEvent | null>;
     /** @param {TaskEvent} event */
-    deliver(event: TaskEvent): {
-        annotations?: {
-            [key: string]: string;
-        };
-        attempt?: import("./api.js").components["schemas"]["Attempt"];
-        group?: string;
-        id?: string;
-        kind: "task" | "volume";
-        message?: string;
-        name: string;
-        nodes?: {
-            exit_code?: number;
-            rank: number;
-            reason?: string;
-            status: import("./api.js").components["schemas"]["Phase"];
-        }[];
-        num_nodes?: number;
-        reason?: string;
-        resources?: {
-            cpus?: string;
-            gpus?: string;
-            memory?: string;
-        };
-        status: string;
-        task_id?: string;
-        time: import("./api.js").components["schemas"]["Time"];
-        type: "phase" | "progress" | "restart";
-        user: string;
-        volume_id?: string;
-    };
+    deliver(event: TaskEvent): TaskEvent;
     /** Reads how many tasks of the group are not over. If all are over, the stream ends after the events so far. @param {string} name */
     count(name: string): Promise<void>;
     /** @param {NonNullable<EventStream["connection"]>} connection */
@@ -85,40 +56,20 @@ export class EventStream {
     connect(): Promise<undefined>;
     /** Closes the connection. */
     close(): void;
-    [Symbol.asyncIterator](): AsyncGenerator<{
-        annotations?: {
-            [key: string]: string;
-        };
-        attempt?: import("./api.js").components["schemas"]["Attempt"];
-        group?: string;
-        id?: string;
-        kind: "task" | "volume";
-        message?: string;
-        name: string;
-        nodes?: {
-            exit_code?: number;
-            rank: number;
-            reason?: string;
-            status: import("./api.js").components["schemas"]["Phase"];
-        }[];
-        num_nodes?: number;
-        reason?: string;
-        resources?: {
-            cpus?: string;
-            gpus?: string;
-            memory?: string;
-        };
-        status: string;
-        task_id?: string;
-        time: import("./api.js").components["schemas"]["Time"];
-        type: "phase" | "progress" | "restart";
-        user: string;
-        volume_id?: string;
-    }, void, unknown>;
+    [Symbol.asyncIterator](): AsyncGenerator<TaskEvent, void, unknown>;
 }
+export type Schemas = import("./api.js").components["schemas"];
 /**
  * an event of a task or of a volume
  */
-export type TaskEvent = import("./api.js").components["schemas"]["Event"];
-export type GroupStatus = import("./api.js").components["schemas"]["Group"];
+export type TaskEvent = Schemas["Event"] & ({
+    kind: "task";
+    task_id: string;
+    status: Schemas["Phase"];
+} | {
+    kind: "volume";
+    volume_id: string;
+    status: Schemas["VolumeStatus"]["status"];
+});
+export type GroupStatus = Schemas["Group"];
 import { EventParser } from "./sse.js";
