@@ -60,8 +60,8 @@ export class Client extends Requests {
       const batch = atomic ? texts : texts.slice(results.length, results.length + fit(texts, results.length));
       results.push(...(await this.batch(batch, query, signal)));
     }
-    const wrong = results.filter((r) => r.code);
-    if (wrong.length) throw new ApiError(`the server rejects ${wrong.length} of ${items.length} tasks${group.group ? ` of the group ${group.group}` : ""}: ${wrong[0].detail}`, { status: wrong[0].code, reason: "BatchFailed", field: wrong[0].field, body: results });
+    const wrong = results.filter((r) => r.code), first = results.indexOf(wrong[0]) + 1; // the server counts tasks from 1 too
+    if (wrong.length) throw new ApiError(`the server rejects ${wrong.length} of ${items.length} tasks${group.group ? ` of the group ${group.group}` : ""}; task ${first}: ${wrong[0].detail}`, { status: wrong[0].code, reason: "BatchFailed", field: wrong[0].field, body: results });
     return results;
   }
 

@@ -48,9 +48,10 @@ type RejectedError struct {
 	Total int            // tasks in the batch
 }
 
+// Error counts tasks from 1, as the server does.
 func (e *RejectedError) Error() string {
 	first := slices.Min(slices.Collect(maps.Keys(e.Items)))
-	return fmt.Sprintf("the server rejected %d of %d tasks; the task at index %d: %v", len(e.Items), e.Total, first, e.Items[first])
+	return fmt.Sprintf("the server rejected %d of %d tasks; task %d: %v", len(e.Items), e.Total, first+1, e.Items[first])
 }
 
 // Unwrap returns the errors of the rejected tasks, in the order of the batch.

@@ -85,7 +85,7 @@ func TestRejectedTasksAreAnError(t *testing.T) {
 	if diff := cmp.Diff(want, rejected.Items, cmpopts.IgnoreUnexported(Error{})); diff != "" {
 		t.Errorf("rejected (-want +got):\n%s", diff)
 	}
-	if want := "the server rejected 2 of 3 tasks; the task at index 1: run: empty"; err.Error() != want {
+	if want := "the server rejected 2 of 3 tasks; task 2: run: empty"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
 	if !errors.Is(err, problem.Invalid) || !errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound) {

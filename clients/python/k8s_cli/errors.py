@@ -118,9 +118,10 @@ class BatchFailed(Error):
 
     def __init__(self, jobs: Sequence[Any], errors: Mapping[int, Error], group: Any = None) -> None:
         first = min(errors)
-        super().__init__(f"{len(errors)} of {len(jobs)} tasks were not submitted; task {first}: {errors[first].detail}")
+        said = f"{len(errors)} of {len(jobs)} tasks were not submitted; task {first + 1}: {errors[first].detail}"
+        super().__init__(said)  # counts from 1, as the server does
         self.jobs = jobs
-        self.errors = errors  # the error of each of these tasks by its position
+        self.errors = errors  # the error of each of these tasks by its index
         self.group = group  # the Group of the tasks that were submitted, for example to stop them; None without a group
 
 

@@ -563,6 +563,7 @@ class TestJobs(WithStub):
         with self.assertRaises(errors.BatchFailed) as caught:
             self.client(stub).map(Task("true"), {"N": [1, 2]}, group="g")
         self.assertEqual((caught.exception.group.name, caught.exception.group.stop()), ("g", 1))
+        self.assertEqual((str(caught.exception), *caught.exception.errors), ("1 of 2 tasks were not submitted; task 2: no", 1))
 
     def test_equal_jobs(self) -> None:
         stub = self.stub()

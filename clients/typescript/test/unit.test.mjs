@@ -230,7 +230,7 @@ test("a sweep is one group, and its tasks know their numbers", () => stub([json(
 }));
 
 test("a batch with rejected tasks is an error with all results", () => stub([json(200, { results: [{ task_id: "a" }, { code: 422, detail: "run is empty", reason: "Invalid", field: "run" }] })], async (client) => {
-  await assert.rejects(client.submitAll([{ run: "true" }, { run: "" }]), (err) => err instanceof ApiError && err.reason === "BatchFailed" && err.status === 422 && err.field === "run" && err.body[0].task_id === "a");
+  await assert.rejects(client.submitAll([{ run: "true" }, { run: "" }]), (err) => err instanceof ApiError && err.reason === "BatchFailed" && err.status === 422 && err.field === "run" && err.body[0].task_id === "a" && err.message === "the server rejects 1 of 2 tasks; task 2: run is empty");
 }));
 
 const accepted = (/** @type {string[]} */ ...ids) => json(200, { results: ids.map((id) => ({ task_id: id })) });
