@@ -16,6 +16,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
     Union,
     overload,
@@ -309,6 +310,7 @@ class Group:
     def __init__(self, client: "Client", name: str) -> None:
         self.name = name
         self.last: Optional[models.GroupStatus] = None  # the state that the client read last
+        self._replaced: Set[str] = set()  # ids of the tasks that Sweep.rerun_failed replaced
         self._client = client
 
     def status(self) -> models.GroupStatus:
@@ -389,11 +391,13 @@ class Group:
     def download(self, directory: Directory, *, force: bool = False, wait: float = 0) -> Dict[str, List[str]]:
         """Downloads the stored outputs of the tasks, each to the directory below directory with the id of the task.
 
-        download returns the paths of the files by the id of the task. Tasks without outputs are left out. force and
-        wait are those of Client.download_outputs, for each task.
+        download returns the paths of the files by the id of the task. Tasks without outputs are left out, and those
+        that rerun_failed of this sweep replaced. force and wait are those of Client.download_outputs, for each task.
         """
         files: Dict[str, List[str]] = {}
         for job in self.jobs():
+            if job.id in self._replaced:
+                continue
             try:
                 files[job.id] = job.download(os.path.join(os.fspath(directory), job.id), force=force, wait=wait)
             except OutputsNotFound:
@@ -430,7 +434,6 @@ class Sweep(Group):
         self.points = list(points)
         self._jobs = list(jobs)
         self._independent = independent
-        self._rerun = False  # new tasks have replaced failed ones
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -450,9 +453,9 @@ class Sweep(Group):
     def rerun_failed(self, **fields: "Unpack[TaskFields]") -> List[Job]:
         """Submits each task that failed or was stopped again, as Client.rerun, and returns the new jobs.
 
-        The new jobs belong to the same group, without its limits, and replace the old ones in the sweep and in results.
-        wait(check=True) then ignores the tasks that were replaced. Tasks that are not over stay. The error is
-        ArgumentInvalid for a chain or a job group.
+        The new jobs belong to the same group, without its limits, and replace the old ones in the sweep, in results and
+        in download. wait(check=True) then ignores the tasks that were replaced; status, jobs, logs and events still have
+        them. Tasks that are not over stay. The error is ArgumentInvalid for a chain or a job group.
         """
         if not self._independent:
             raise ArgumentInvalid("the tasks of a chain or a job group depend on each other; submit all of them again")
@@ -461,13 +464,13 @@ class Sweep(Group):
         for i, job in enumerate(self._jobs):
             if status.get(job.id) in ("failed", "stopped"):
                 self._jobs[i] = job.rerun(group=self.name, **fields)
-                self._rerun = True
+                self._replaced.add(job.id)
                 made.append(self._jobs[i])
         return made
 
     def wait(self, timeout: Optional[float] = None, *, check: bool = False) -> models.GroupStatus:
         """Waits until all tasks of the group are over, as Group.wait. check ignores tasks that rerun_failed replaced."""
-        if not (check and self._rerun):
+        if not (check and self._replaced):
             return super().wait(timeout, check=check)
         status = super().wait(timeout)
         wrong = [(point, s) for point, s in self.results() if s.status != "completed"]

@@ -531,6 +531,11 @@ class TestJobs(WithStub):
         self.assertEqual([(point["N"], s.task_id) for point, s in sweep.results()], [(1, "n"), (2, "b")])
         with self.assertRaisesRegex(errors.GroupFailed, "1 of 2 tasks did not complete; the task of {'N': 1} is stopped"):
             sweep.wait(check=True)
+        none = detail(404, "OutputsNotFound")
+        stub.answers = [after, answer({"task_id": "b"}), none, answer({"task_id": "n"}), none]
+        self.assertEqual(sweep.download("/nowhere"), {})
+        asked = {path.split("/")[2] for _, path, _, _ in stub.requests if path.endswith("/outputs/0")}
+        self.assertEqual(asked, {"b", "n"})
 
     def test_the_tasks_of_a_chain_are_not_submitted_again_alone(self) -> None:
         chain = self.client(self.stub(answer({"results": [{"task_id": "a"}]}))).chain(["x"])
