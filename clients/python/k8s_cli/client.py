@@ -243,7 +243,11 @@ class Client(Operations):
         return self.submit(task, group=group, key=key, notify=notify)
 
     def preview(self, task: TaskLike = None, **fields: "Unpack[TaskFields]") -> models.Preview:
-        """Returns the Kubernetes objects that the server would create for a task. preview submits and uploads nothing."""
+        """Returns the Kubernetes objects that the server would create for a task. preview submits and uploads nothing.
+
+        The server reports findings only for text in YAML: of a Task that from_file or from_yaml returned, without
+        changes and without local files.
+        """
         packer = Packer(0)
         try:
             body, kind = body_of(self._content(Task.of(task, fields), packer))
