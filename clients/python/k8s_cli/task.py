@@ -151,10 +151,11 @@ class Task:
         """Returns the task of the text of a task file.
 
         If PyYAML is not installed, only the server parses the text: the client then uploads no files for the task, and
-        cannot change the task or submit it in a batch.
+        cannot change the task or submit it in a batch. The error is TaskUnusable for text with several documents.
         """
         task = cls()
         task.yaml, task._fields = text, None
+        task.parsed()
         return task
 
     @classmethod
@@ -295,15 +296,14 @@ _HEADER = {"name", "execution", "primary_tasks", "termination_delay"}  # fields 
 
 def taskfile(text: str) -> TaskFile:
     """Reads a task file, which may have several documents."""
-    task = Task.from_yaml(text)
     try:
         documents = _yaml.documents(text)
     except _yaml.Unreadable:
         if _yaml.has_several(text) and not _yaml.installed():
             raise
-        return TaskFile([task])
+        return TaskFile([Task.from_yaml(text)])
     if len(documents) < 2:
-        return TaskFile([task])
+        return TaskFile([Task.from_yaml(text)])
     header: Dict[str, Any] = documents.pop(0) if documents[0] and _HEADER.issuperset(documents[0]) else {}
     tasks = [Task.from_dict(d) for d in documents]
     execution, primary = header.get("execution") or "serial", header.get("primary_tasks")

@@ -918,7 +918,7 @@ class TestTaskFiles(WithStub):
         self.assertEqual([body for _, _, _, body in stub.requests], [text.encode(), b'{"run": "echo", "num_nodes": 2}', b"run: [\n"])
         self.assertEqual([h["Content-Type"] for _, _, h, _ in stub.requests], ["application/yaml", "application/json", "application/yaml"])
         with self.assertRaisesRegex(errors.TaskUnusable, "pipeline or a job group; submit it with Client.submit_file"):
-            client.submit(Task.from_yaml(PIPELINE))
+            Task.from_file(self.file(PIPELINE))
         with self.assertRaisesRegex(errors.TaskUnusable, "envs.A: the task needs a value"):
             client.submit(Task.from_yaml("envs: {A: }\nrun: x\n"))
 
@@ -968,8 +968,8 @@ class TestTaskFiles(WithStub):
 class TestWithoutPyYAML(WithStub):
     def test_only_the_server_reads_the_text(self) -> None:
         stub = self.stub(*[answer({"task_id": "t"})] * 2)
-        client, one = self.client(stub), Task.from_yaml("envs: {A: 1}\nrun: x\n---\n# end\n")
         with mock.patch.object(_yaml, "installed", lambda: False), tempfile.TemporaryDirectory() as top:
+            client, one = self.client(stub), Task.from_yaml("envs: {A: 1}\nrun: x\n---\n# end\n")
             client.submit(one)
             pathlib.Path(top, "one.yaml").write_text(one.yaml or "")
             client.submit_file(os.path.join(top, "one.yaml"))
