@@ -54,11 +54,22 @@ class Job:
         status: Optional[models.TaskStatus] = None,
     ) -> None:
         self.id = id
-        self.name = status.name if status else name
-        self.group = status.metadata.group if status else group
+        self.name = name  # of a task that was submitted without a name, only after the first status
+        self.group = group
         self.warnings = list(warnings)  # of the server, about the task
-        self.last: Optional[models.TaskStatus] = status  # the status that the client read last
+        self.last = status
         self._client = client
+
+    @property
+    def last(self) -> Optional[models.TaskStatus]:
+        """The status that the client read last."""
+        return self._last
+
+    @last.setter
+    def last(self, status: Optional[models.TaskStatus]) -> None:
+        self._last = status
+        if status:
+            self.name, self.group = status.name, status.metadata.group
 
     def status(self) -> models.TaskStatus:
         """Returns the status of the task."""

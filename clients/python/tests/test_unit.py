@@ -570,6 +570,14 @@ class TestJobs(WithStub):
         self.assertEqual((caught.exception.group.name, caught.exception.group.stop()), ("g", 1))
         self.assertEqual((str(caught.exception), *caught.exception.errors), ("1 of 2 tasks were not submitted; task 2: no", 1))
 
+    def test_a_job_learns_its_name_and_its_group(self) -> None:
+        found = {"task_id": "t", "name": "task-1", "metadata": {"group": "g"}}
+        stub = self.stub(answer({"task_id": "t"}), answer(found))
+        job = self.client(stub).submit("true")
+        self.assertEqual((job.name, job.group), ("", ""))
+        job.status()
+        self.assertEqual((job.name, job.group), ("task-1", "g"))
+
     def test_equal_jobs(self) -> None:
         stub = self.stub()
         one, other = self.client(stub), k8s_cli.Client("http://127.0.0.1:9", user="ann")
