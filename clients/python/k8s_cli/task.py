@@ -322,14 +322,18 @@ def taskfile(text: str) -> TaskFile:
     return TaskFile(tasks, True, parallel, name, [str(p) for p in primary or ()], delays)
 
 
-def check(fields: Mapping[str, Any]) -> None:
-    """Raises an error if a variable of the task has no value."""
-    for section in ("envs", "secrets"):
-        values = fields.get(section)
-        for name, value in (values.items() if isinstance(values, Mapping) else ()):
-            if value is None:
-                field = f"{section}.{name}"
-                raise TaskUnusable(f"{field}: the task needs a value; add it with with_{section}({{{name!r}: ...}})", field)
+def check(tasks: Iterable[Mapping[str, Any]], way: str = "with_{}({{{}}})") -> None:
+    """Raises an error if a variable of a task has no value. way says how to add values to a section."""
+    missing: Dict[str, Dict[str, None]] = {"envs": {}, "secrets": {}}
+    for fields in tasks:
+        for section, found in missing.items():
+            values = fields.get(section)
+            found.update({n: None for n, v in values.items() if v is None} if isinstance(values, Mapping) else {})
+    names = [f"{section}.{name}" for section, found in missing.items() for name in found]
+    if names:
+        ways = [way.format(s, ", ".join(f"{name!r}: ..." for name in found)) for s, found in missing.items() if found]
+        needs = "a value; add it" if len(names) == 1 else "values; add them"
+        raise TaskUnusable(f"{', '.join(names)}: the task needs {needs} with {' and '.join(ways)}", names[0])
 
 
 def _scalar(value: Any) -> Scalar:

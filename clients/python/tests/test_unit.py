@@ -966,6 +966,20 @@ class TestTaskFiles(WithStub):
             with self.assertRaisesRegex(errors.TaskUnusable, said):
                 client.submit_file(self.file(wrong))
 
+    def test_all_variables_of_a_file_without_a_value_are_named(self) -> None:
+        stub = self.stub()
+        path = self.file("run: x\nenvs: {A: , B: 1, C: }\nsecrets: {S: }\n---\nrun: y\nsecrets: {S: , T: }\n")
+        for given, said in {
+            (): "envs.A, envs.C, secrets.S, secrets.T: the task needs values; add them with envs={'A': ..., 'C': ...} and secrets={'S': ..., 'T': ...}",
+            ("A", "C", "T"): "secrets.S: the task needs a value; add it with secrets={'S': ...}",
+        }.items():
+            with self.assertRaises(errors.TaskUnusable) as caught:
+                self.client(stub).submit_file(path, envs={n: 1 for n in given if n < "S"}, secrets={n: 1 for n in given if n > "S"})
+            self.assertEqual((str(caught.exception), caught.exception.field), (said, said[: said.index(".") + 2]))
+        with self.assertRaisesRegex(errors.TaskUnusable, "add them with with_envs.{'A': ...}. and with_secrets.{'S': ...}.$"):
+            self.client(stub).submit("x", envs={"A": None}, secrets={"S": None})
+        self.assertEqual(stub.requests, [])
+
     def test_files_of_powershell(self) -> None:
         path = self.file("")
         for encoding in ("utf-16", "utf-8-sig"):

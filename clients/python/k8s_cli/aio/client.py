@@ -151,6 +151,7 @@ class Client(Operations):
         tasks = file.tasks
         if envs or secrets or fields:
             tasks = [t.with_envs(envs or {}).with_secrets(secrets or {}).with_fields(**fields) for t in tasks]
+        check([t.parsed() or {} for t in tasks], "{}={{{}}}")
         if not file.several:
             return await self.submit(tasks[0], group=group, key=key)
         chosen = group or self._group_name(Task("", name=file.name or tasks[0].name), key)
@@ -339,7 +340,7 @@ class Client(Operations):
 
     async def _pack(self, fields: Dict[str, Any], packer: Packer) -> Dict[str, Any]:
         """Replaces the local files of a task by uploads."""
-        check(fields)
+        check([fields])
         if not await call(has_files, fields):
             return fields
         if not packer.limit:
