@@ -169,7 +169,10 @@ export class Client extends Requests {
   download(id, node = 0, o = {}) { return readOutputs(this, taskPath(id, `/outputs/${node}`), o); }
 
   /** The lines of the log of a task, without delay, until the log ends. Lines of tasks of several nodes begin with `node-RANK | `. @param {string} id @param {import("./logs.js").LogOptions} [o] */
-  logs(id, o = {}) { return readLog(this, taskPath(id, "/logs"), o); }
+  logs(id, { follow, node, attempt, tail, since, timestamps, signal, ...others } = {}) {
+    rejectOthers(others, "the options of a log are follow, node, attempt, tail, since, timestamps and signal");
+    return readLog(this, taskPath(id, "/logs"), { follow, node, attempt, tail, since: ageOf(since), timestamps, signal });
+  }
 
   /** Lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines. @param {string} id @param {string} lines @param {{node?: number, attempt?: number, timestamps?: boolean}} [o] @returns {Promise<string[]>} */
   async logLines(id, lines, o = {}) {
@@ -178,13 +181,22 @@ export class Client extends Requests {
   }
 
   /** The events of all tasks of the user or of a group, from now on or after an event. @param {{group?: string, allUsers?: boolean, after?: string, signal?: AbortSignal}} [o] */
-  events({ group, allUsers, after, signal } = {}) { return new EventStream(this, "/events", { query: { group, all_users: allUsers }, after, signal }); }
+  events({ group, allUsers, after, signal, ...others } = {}) {
+    rejectOthers(others, "the options of events are group, allUsers, after and signal");
+    return new EventStream(this, "/events", { query: { group, all_users: allUsers }, after, signal });
+  }
 
   /** The events of a task, from the first one until the task is over. @param {string} id @param {{after?: string, signal?: AbortSignal}} [o] */
-  taskEvents(id, { after, signal } = {}) { return new EventStream(this, taskPath(id, "/events"), { after, task: id, signal }); }
+  taskEvents(id, { after, signal, ...others } = {}) {
+    rejectOthers(others, "the options of taskEvents are after and signal");
+    return new EventStream(this, taskPath(id, "/events"), { after, task: id, signal });
+  }
 
   /** The events of a group, from now on or after an event, until all tasks of the group are over. @param {string} name @param {{after?: string, signal?: AbortSignal}} [o] */
-  groupEvents(name, { after, signal } = {}) { return new EventStream(this, "/events", { query: { group: name }, after, group: name, signal }); }
+  groupEvents(name, { after, signal, ...others } = {}) {
+    rejectOthers(others, "the options of groupEvents are after and signal");
+    return new EventStream(this, "/events", { query: { group: name }, after, group: name, signal });
+  }
 
   /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: Phase}} [o] @returns {AsyncGenerator<GroupStatus, void, undefined>} */
   groups({ allUsers, name, status } = {}) { return this.pages("/groups", "groups", { all_users: allUsers, name, status, limit: page }); }
@@ -296,6 +308,18 @@ function newGroupName(name) {
 function queryOf({ allUsers, namePrefix, nameContains, pageSize = page, signal: _, limit, ...rest }) {
   if (limit !== undefined) throw new TypeError("limit: the client reads all pages; leave the loop after enough tasks, or set pageSize for the size of a page");
   return { ...rest, all_users: allUsers, name_prefix: namePrefix, name_contains: nameContains, limit: pageSize };
+}
+
+const seconds = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
+
+/** An age in seconds. @param {string | number | undefined} since an age or a time @returns {number | undefined} */
+function ageOf(since) {
+  if (typeof since !== "string") return since;
+  if (/^\d+$/.test(since)) return Number(since);
+  if (/^(\d+(\.\d+)?[smhdw])+$/.test(since)) return [...since.matchAll(/([\d.]+)([smhdw])/g)].reduce((sum, [, n, unit]) => sum + Number(n) * seconds[/** @type {keyof typeof seconds} */ (unit)], 0);
+  const time = /^\d{4}-\d\d-\d\dT/.test(since) ? Date.parse(since) : NaN;
+  if (Number.isNaN(time)) throw new TypeError(`since: ${JSON.stringify(since)} is neither an age, for example 90s or 3h, nor a time in RFC 3339`);
+  return Math.max((Date.now() - time) / 1000, 0.001);
 }
 
 /** Reads a stream to its end, or until events were missed. @param {EventStream} stream */

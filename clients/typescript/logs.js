@@ -4,14 +4,14 @@ import { ApiError, isUnavailable } from "./errors.js";
 import { readPart } from "./requests.js";
 import { pauseBeforeRetry, resumePause, sleep, steady } from "./retry.js";
 
-/** @typedef {{follow?: boolean, node?: number, attempt?: number, tail?: number, since?: number, timestamps?: boolean, signal?: AbortSignal}} LogOptions since is in seconds */
+/** @typedef {{follow?: boolean, node?: number, attempt?: number, tail?: number, since?: string | number, timestamps?: boolean, signal?: AbortSignal}} LogOptions since is an age in seconds or such as 3h, or a time in RFC 3339 */
 
 const firstSilence = 45; // seconds until a response begins; a ping, at the latest, begins it
 const maxPings = 3; // empty lines that the server did not send in time, after which the connection counts as broken
 const maxIdle = 3; // repeated requests that bring nothing new, after which the log is over also if they do not repeat each line
 
 /**
- * @param {import("./requests.js").Requests} requests @param {string} path @param {LogOptions} o
+ * @param {import("./requests.js").Requests} requests @param {string} path @param {LogOptions & {since?: number}} o
  * @returns {AsyncGenerator<string, void, undefined>} the lines without their newlines
  */
 export async function* readLog(requests, path, { follow = true, node, attempt, tail, since, timestamps = false, signal }) {

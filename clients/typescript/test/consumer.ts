@@ -19,7 +19,7 @@ const archive = new Blob([await client.download(id, outputs[0].node)]);
 const filters: Filters = { status: ["failed", "stopped"], sort: "-ended", annotation: "run=7" };
 for await (const row of client.rows(filters)) { const found: Row = row; found.name.toUpperCase(); }
 for await (const each of client.list({ status: "failed", label: ["team"] })) each.metadata.nodes[0].exit_code?.toFixed();
-for await (const line of client.logs(id, { node: 0 })) line.trim();
+for await (const line of client.logs(id, { node: 0, since: "3h" })) line.trim();
 const stream: EventStream = await client.events({ group: "g" }).open();
 for await (const event of client.groupEvents("g")) { const found: TaskEvent = event; found.task_id?.trim(); }
 for await (const event of stream) {
@@ -113,6 +113,10 @@ for await (const event of stream) {
 }
 // @ts-expect-error a misspelt option of a wait
 await client.wait(id, { timeOut: 1 });
+// @ts-expect-error a misspelt option of a log
+client.logs(id, { folow: false });
+// @ts-expect-error an option of a stream of all events
+client.taskEvents(id, { group: "g" });
 // @ts-expect-error a status is no number
 const wrong: number = status.status;
 // @ts-expect-error a rank is a number

@@ -53,6 +53,25 @@ test("an option of a wait that does not exist is an error", () => stub([submitte
   assert.equal(requests.length, 0);
 }));
 
+test("an option of a log or of a stream that does not exist is an error", () => stub([submitted], async (client, requests) => {
+  const known = { logs: "a log are follow, node, attempt, tail, since, timestamps and signal", events: "events are group, allUsers, after and signal", taskEvents: "taskEvents are after and signal", groupEvents: "groupEvents are after and signal" };
+  for (const [act, options] of [[() => client.logs("a", { folow: true }), known.logs], [() => client.events({ folow: true }), known.events], [() => client.taskEvents("a", { folow: true }), known.taskEvents], [() => client.groupEvents("g", { folow: true }), known.groupEvents]]) {
+    assert.throws(act, { name: "TypeError", message: `there is no option "folow" here; the options of ${options}` });
+  }
+  assert.throws(() => client.logs("a", { since: "3 hours" }), { name: "TypeError", message: 'since: "3 hours" is neither an age, for example 90s or 3h, nor a time in RFC 3339' });
+  assert.equal(requests.length, 0);
+}));
+
+test("the beginning of a log is an age or a time", () => stub([(_, response) => response.end()], async (client, requests) => {
+  const begin = async (since) => {
+    for await (const _ of client.logs("a", { since, follow: false }));
+    return Number(new URL(client.url + requests.at(-1).url).searchParams.get("since")?.replace(/s$/, ""));
+  };
+  assert.deepEqual([await begin("3h"), await begin("1h1.5m"), await begin("2d"), await begin(90), await begin("90")], [10800, 3690, 172800, 90, 90]);
+  const age = await begin(new Date(Date.now() - 3600_000).toISOString());
+  assert.ok(age >= 3600 && age < 3700);
+}));
+
 test("a wait that ends too early says why the task waits", async () => {
   const task = { task_id: "a", status: "pending", metadata: { reason: "Unschedulable", message: "no machine" } };
   const group = { group: "g", by_status: { pending: 1, running: 0, failed: 2 } };

@@ -62,7 +62,7 @@ export class Client extends Requests {
         signal?: AbortSignal;
     }): Promise<Uint8Array<ArrayBuffer>>;
     /** The lines of the log of a task, without delay, until the log ends. Lines of tasks of several nodes begin with `node-RANK | `. @param {string} id @param {import("./logs.js").LogOptions} [o] */
-    logs(id: string, o?: import("./logs.js").LogOptions): AsyncGenerator<string, void, undefined>;
+    logs(id: string, { follow, node, attempt, tail, since, timestamps, signal, ...others }?: import("./logs.js").LogOptions): AsyncGenerator<string, void, undefined>;
     /** Lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines. @param {string} id @param {string} lines @param {{node?: number, attempt?: number, timestamps?: boolean}} [o] @returns {Promise<string[]>} */
     logLines(id: string, lines: string, o?: {
         node?: number;
@@ -70,19 +70,19 @@ export class Client extends Requests {
         timestamps?: boolean;
     }): Promise<string[]>;
     /** The events of all tasks of the user or of a group, from now on or after an event. @param {{group?: string, allUsers?: boolean, after?: string, signal?: AbortSignal}} [o] */
-    events({ group, allUsers, after, signal }?: {
+    events({ group, allUsers, after, signal, ...others }?: {
         group?: string;
         allUsers?: boolean;
         after?: string;
         signal?: AbortSignal;
     }): EventStream;
     /** The events of a task, from the first one until the task is over. @param {string} id @param {{after?: string, signal?: AbortSignal}} [o] */
-    taskEvents(id: string, { after, signal }?: {
+    taskEvents(id: string, { after, signal, ...others }?: {
         after?: string;
         signal?: AbortSignal;
     }): EventStream;
     /** The events of a group, from now on or after an event, until all tasks of the group are over. @param {string} name @param {{after?: string, signal?: AbortSignal}} [o] */
-    groupEvents(name: string, { after, signal }?: {
+    groupEvents(name: string, { after, signal, ...others }?: {
         after?: string;
         signal?: AbortSignal;
     }): EventStream;
