@@ -35,6 +35,7 @@ import generate
 import k8s_cli
 import k8s_cli.aio
 from k8s_cli import Task, _cursor, _html, _ignore, _pack, _retry, _settings, _streams, _times, _tokens, _unpack, _yaml, errors, models, task
+from k8s_cli.aio import _io
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -701,6 +702,46 @@ class TestAsyncioTransport(WithStub):
         with k8s_cli.Client(stub.url, user="안") as client:
             client.request("GET", "/x")
         self.assertEqual(stub.requests[-1][2]["X-User"].encode("latin-1").decode("utf-8"), "안")
+
+    def test_a_cancellation_beside_a_result(self) -> None:
+        async def cancel(pauses: int) -> None:
+            answer: "asyncio.Future[int]" = asyncio.get_running_loop().create_future()
+            lost: List[int] = []
+
+            async def work() -> int:
+                return await answer
+
+            reader = asyncio.create_task(_io.within(work(), 60, lost.append))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            answer.set_result(1)
+            for _ in range(pauses):
+                await asyncio.sleep(0)
+            if not reader.cancel():
+                self.assertEqual(await reader, 1)
+                return
+            with self.assertRaises(asyncio.CancelledError):
+                await reader
+            self.assertIn(lost, ([], [1]))
+
+        for pauses in range(8):
+            asyncio.run(cancel(pauses))
+
+    def test_work_that_takes_too_long_ends(self) -> None:
+        async def run() -> None:
+            ended = asyncio.Event()
+
+            async def work() -> None:
+                try:
+                    await asyncio.sleep(3600)
+                finally:
+                    ended.set()
+
+            with self.assertRaises(asyncio.TimeoutError):
+                await _io.within(work(), 0.001)
+            self.assertTrue(ended.is_set())
+
+        asyncio.run(run())
 
 
 RESUMABLE = {"x-log-resumable": "true"}

@@ -6,7 +6,7 @@ import math
 import os
 import socket
 import time
-from typing import Any, Awaitable, BinaryIO, Callable, List, Mapping, Optional, Set, Tuple, TypeVar
+from typing import Any, Awaitable, BinaryIO, Callable, Coroutine, List, Mapping, Optional, Set, Tuple, TypeVar
 
 from .._http import (
     CONNECT_TIMEOUT,
@@ -35,6 +35,31 @@ _background: Set["asyncio.Task[None]"] = set()  # the event loop itself keeps on
 async def call(function: Callable[..., T], *arguments: Any) -> T:
     """Calls a function that may block, in another thread."""
     return await asyncio.to_thread(function, *arguments)
+
+
+async def within(work: Coroutine[Any, Any, T], limit: float, lost: Optional[Callable[[T], None]] = None) -> T:
+    """Returns the result of work, or raises asyncio.TimeoutError after limit seconds.
+
+    asyncio.wait_for of Python before 3.12 ignores a cancellation that comes together with the result. Here, the
+    caller is cancelled, and lost is called with the result.
+    """
+    if limit == math.inf:
+        return await work
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=limit)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled() and not task.exception() and lost:
+            lost(task.result())
+        raise
+    if task.cancelled():
+        raise asyncio.TimeoutError
+    return task.result()
 
 
 def opened(stream: T) -> T:
@@ -124,7 +149,7 @@ class Response:
         if self._process is not process():
             raise of_parent(self._transport.url)
         try:
-            return await asyncio.wait_for(self._chunk(), None if timeout == math.inf else timeout)
+            return await within(self._chunk(), timeout)
         except asyncio.TimeoutError as err:
             self.close()
             raise unreachable(self._transport.url, err, timeout) from err
@@ -165,7 +190,7 @@ class Response:
     async def exactly(self, size: int, timeout: float) -> bytes:
         """Returns bytes that follow the head of a response that switched protocols."""
         try:
-            return await asyncio.wait_for(self._connection.reader.readexactly(size), timeout)
+            return await within(self._connection.reader.readexactly(size), timeout)
         except asyncio.TimeoutError as err:
             self.close()
             raise unreachable(self._transport.url, err, timeout) from err
@@ -249,8 +274,8 @@ class Transport:
             old = connection is not None
             try:
                 connection = connection or await self._connect(timeout)
-                left = None if deadline == math.inf else max(deadline - time.monotonic(), 0.001)
-                return await asyncio.wait_for(self._exchange(connection, method, target, headers, body), left)
+                left = max(deadline - time.monotonic(), 0.001)
+                return await within(self._exchange(connection, method, target, headers, body), left)
             except (asyncio.TimeoutError, OSError, EOFError, ValueError) as err:
                 if connection:
                     connection.close()
@@ -272,7 +297,7 @@ class Transport:
         else:
             host, port = (origin.proxy.host, origin.proxy.port) if origin.proxy else (origin.host, origin.port)
             opening = _open_connection(host=host, port=port, ssl=origin.context, server_hostname=name)
-        connection = await asyncio.wait_for(opening, limit)
+        connection = await within(opening, limit, _Connection.close)
         keep_alive(connection.writer.get_extra_info("socket"))
         return connection
 
