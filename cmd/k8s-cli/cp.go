@@ -104,8 +104,6 @@ func (c *copying) download(ctx context.Context, source, target string) error {
 	}
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
 		target = filepath.Join(target, name)
-	} else if strings.HasSuffix(target, "/") {
-		return fmt.Errorf("%s is not a directory on this machine; create it first, or leave out the / at the end", target)
 	}
 	out, in := io.Pipe()
 	unpacked := make(chan error, 1)

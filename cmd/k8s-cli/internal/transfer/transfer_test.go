@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +39,32 @@ func TestDirectoriesArriveUnchanged(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(target, "a")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of a: %v, %v", info, err)
+	}
+}
+
+// TestTargetThatEndsWithASlash checks that a directory is created, and that a file needs one.
+func TestTargetThatEndsWithASlash(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{"file", "directory"} {
+		path := filepath.Join(t.TempDir(), "x")
+		var err error
+		if source == "file" {
+			err = os.WriteFile(path, []byte("text"), 0o600)
+		} else {
+			err = os.Mkdir(path, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var archive bytes.Buffer
+		if err := Pack(&archive, path, "x", fails(t)); err != nil {
+			t.Fatal(err)
+		}
+		target := filepath.Join(t.TempDir(), "new") + "/"
+		err = Unpack(&archive, "x", target, fails(t))
+		if source == "directory" && err != nil || source == "file" && (err == nil || !strings.Contains(err.Error(), "is not a directory on this machine")) {
+			t.Errorf("%s: %v", source, err)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ func Unpack(r io.Reader, name, target string, skipped func(string)) error {
 		return errEmpty
 	case err != nil:
 		return fmt.Errorf("read the archive: %w", err)
+	case header.Typeflag == tar.TypeReg && strings.HasSuffix(target, "/"):
+		return fmt.Errorf("%s is not a directory on this machine; create the directory, or leave out the / at the end", target)
 	case header.Typeflag == tar.TypeReg && path.Clean(header.Name) == name:
 		if err := checkNoLink(target); err != nil {
 			return err
