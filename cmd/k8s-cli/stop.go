@@ -172,10 +172,6 @@ func stopGroup(ctx context.Context, c *client.Client, p *printer, name string) e
 
 func presentStopped(p *printer, stopped task.StopAllResponse) error {
 	return p.present(stopped, func() {
-		if stopped.Count == 0 {
-			p.Say("No active tasks; nothing to stop")
-			return
-		}
 		p.Done("Tasks stopped successfully",
 			show.Field{Name: "Count", Value: strconv.Itoa(stopped.Count)},
 			show.Field{Name: "Status", Value: stopped.Status})

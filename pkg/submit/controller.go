@@ -93,7 +93,7 @@ type Controller struct {
 	log        Log
 	config     Config
 	counters   counters
-	window     int              // see cache.Backlog.Admission
+	window     int              // see cache.Store.Admission
 	firstRetry time.Duration    // see pendingDeletions
 	now        func() time.Time // of read points
 
