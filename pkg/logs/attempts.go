@@ -21,7 +21,8 @@ type copier struct {
 	slots   chan struct{}
 	streams sync.WaitGroup
 	nodes   map[int]*copiedNode
-	isLater bool // the first view was handled, so further attempts have begun since
+	order   *order // of the lines of several nodes
+	isLater bool   // the first view was handled, so further attempts have begun since
 }
 
 // A copiedNode is a node with attempts that are being copied.
@@ -33,6 +34,7 @@ type copiedNode struct {
 
 // copyNew begins to copy the attempts that a view shows and that are not being copied yet.
 func (c *copier) copyNew(ctx context.Context, v task.View) {
+	var starts []func() // every node has its place in the order before one of them writes
 	for rank := range v.Pods {
 		if c.options.Node != nil && *c.options.Node != rank {
 			continue
@@ -41,8 +43,12 @@ func (c *copier) copyNew(ctx context.Context, v task.View) {
 			c.nodes[rank] = &copiedNode{begun: map[string]bool{}}
 		}
 		if due := c.due(v, rank); len(due) > 0 {
-			c.start(ctx, c.nodes[rank], due)
+			n, source := c.nodes[rank], c.sourceOf(v, rank)
+			starts = append(starts, func() { c.start(ctx, n, due, source) })
 		}
+	}
+	for _, start := range starts {
+		start()
 	}
 	c.isLater = true
 }
@@ -93,20 +99,32 @@ func isOld(r attempt.Run, from time.Time) bool {
 	return r.Ended != nil && r.Ended.FinishedAt != nil && r.Ended.FinishedAt.Add(margin).Before(from)
 }
 
+// sourceOf returns a new source for a node, or nil if the lines are those of one node.
+func (c *copier) sourceOf(v task.View, rank int) *source {
+	if v.NumNodes() == 1 || c.options.Node != nil {
+		return nil
+	}
+	return c.order.add(rank)
+}
+
 // start copies attempts of a node after the attempts before them.
-func (c *copier) start(ctx context.Context, n *copiedNode, due []*stream) {
+func (c *copier) start(ctx context.Context, n *copiedNode, due []*stream, source *source) {
 	before, done := n.done, make(chan struct{})
 	n.done = done
 	isFirst := !c.isLater
 	c.streams.Go(func() {
 		defer close(done)
+		defer source.remove()
 		if before != nil {
+			source.setAbsent(true)
 			<-before
+			source.setAbsent(false)
 		}
 		if isFirst {
 			due = shareTail(ctx, due)
 		}
 		for _, s := range due {
+			s.source = source
 			s.run(ctx)
 		}
 	})

@@ -68,12 +68,13 @@ func (t *Tailer) Check(id string, o task.LogOptions) error {
 // Tail copies the lines of a task to w until the task is over and the logs of its pods are
 // at their end, w fails, or ctx ends. The attempts of a node follow each other, with a line
 // in between that begins with "--- attempt". If the task has several nodes, each line begins
-// with "node-{rank} | ". Tail flushes w whenever no more lines are available.
+// with "node-{rank} | ", and the lines that are
+// already there are in the order of time. Tail flushes w whenever no more lines are available.
 func (t *Tailer) Tail(ctx context.Context, id string, o task.LogOptions, w *bufio.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &output{w: w, failed: cancel, done: ctx.Done()}
-	c := copier{tailer: t, options: o, out: out, slots: make(chan struct{}, readAtOnce), nodes: map[int]*copiedNode{}}
+	c := copier{tailer: t, options: o, out: out, slots: make(chan struct{}, readAtOnce), nodes: map[int]*copiedNode{}, order: newOrder(ctx.Done())}
 	defer c.streams.Wait()
 	if o.Ping > 0 {
 		defer out.ping(o.Ping)()

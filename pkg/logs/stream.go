@@ -24,6 +24,7 @@ type stream struct {
 	prefix  string
 	out     *output
 	slots   chan struct{} // limits concurrent reads; see readAtOnce
+	source  *source       // place of the node in the order of the lines; nil if the task has one node
 	began   time.Time
 	hub     *hub // hub of the pod while the stream follows
 	joined  *cursor
@@ -84,7 +85,14 @@ func (s *stream) write(lines []line) error {
 	if s.silent || len(lines) == 0 {
 		return nil
 	}
-	return s.out.write(lines, s.prefix, s.options.Timestamps)
+	for len(lines) > 0 {
+		n := s.source.turn(lines)
+		if err := s.out.write(lines[:n], s.prefix, s.options.Timestamps); err != nil {
+			return err
+		}
+		lines = lines[n:]
+	}
+	return nil
 }
 
 // youngerThan returns the lines that are not older than from.
@@ -152,6 +160,13 @@ func (s *stream) enter(ctx context.Context) bool {
 	select {
 	case s.slots <- struct{}{}:
 		return true
+	default:
+	}
+	s.source.setAbsent(true)
+	defer s.source.setAbsent(false)
+	select {
+	case s.slots <- struct{}{}:
+		return true
 	case <-ctx.Done():
 		return false
 	}
@@ -166,6 +181,8 @@ func (s *stream) follow(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
+	s.source.setLive(true)
+	defer s.source.setLive(false)
 	s.hub = s.tailer.hubs.enter(reader{tailer: s.tailer, task: s.task, pod: s.pod}, since)
 	defer s.tailer.hubs.leave(s.hub)
 	for ctx.Err() == nil && s.out.failure() == nil {
