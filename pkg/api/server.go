@@ -144,7 +144,7 @@ func New(log Log, read Readers, health HealthChecker, c Config) *Server {
 	}
 	who := &callers{auth: c.Auth, viewer: read.Viewer, queries: bounded.NewMap[string, query.Tasks](maxQueryBytes), hosts: hostNames(c.Hosts), client: c.Client}
 	if c.Sessions != nil {
-		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer, Login: c.Login}
+		who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer, Login: c.Login, Exec: c.Pods != nil}
 	}
 	s := &Server{errors: &errorWriter{callers: who, logger: c.Logger}, slots: newSlotPools(c.Slots), patience: shutdownTimeout}
 	s.metricsByRoute.slots = s.slots

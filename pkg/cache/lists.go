@@ -2,6 +2,7 @@ package cache
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s-cli/pkg/cache/selection"
@@ -30,7 +31,7 @@ func (a Answers) TaskAnswers(l query.List, have Encoded, visit func(Answer)) que
 func (a Answers) TaskRows(l query.List) (rows []overview.Row, p query.Page) {
 	p = a.eachTask(l, func(_ []*taskItem, tasks []selection.Task) func() {
 		for n := range tasks {
-			rows = append(rows, rowOf(&tasks[n]))
+			rows = append(rows, rowOf(&tasks[n], l.Caller))
 		}
 		return func() {}
 	})
@@ -196,11 +197,33 @@ func (i *taskItem) runningSince() (first time.Time) {
 	return first
 }
 
-func rowOf(t *selection.Task) overview.Row {
-	return overview.Row{
+// rowOf returns the row of a task for a caller. Only the owner sees a line of the output.
+func rowOf(t *selection.Task, caller string) overview.Row {
+	row := overview.Row{
 		ID: t.ID, Name: t.Name(), User: t.User(), Group: t.Group(), Phase: t.Phase, Reason: t.Reason,
 		Created: overview.Seconds(t.CreatedAt), Started: overview.Seconds(t.StartTime()), Ended: overview.Seconds(t.Ended()),
 		Nodes: t.NumNodes(), GPUs: overview.GPUText(t.Accelerators()), Restarts: t.Restarts(),
 		Point: t.Annotations()[task.AnnotationPoint],
 	}
+	if t.Phase == task.Failed {
+		row.ExitCode, row.LastLine = failureOf(t.Record())
+		if t.User() != caller {
+			row.LastLine = ""
+		}
+	}
+	return row
+}
+
+// failureOf returns the exit code of the first node that failed with one, and the last line of its output.
+func failureOf(r *task.Record) (code *int, lastLine string) {
+	i := slices.IndexFunc(r.Nodes, func(n task.Node) bool { return n.Phase == task.Failed && n.ExitCode != nil })
+	if i < 0 {
+		return nil, ""
+	}
+	lines := strings.Split(r.Nodes[i].Split().LastLines, "\n")
+	lastLine = lines[len(lines)-1]
+	if len(lastLine) > overview.LongestLine {
+		lastLine = strings.ToValidUTF8(lastLine[:overview.LongestLine], "")
+	}
+	return r.Nodes[i].ExitCode, lastLine
 }

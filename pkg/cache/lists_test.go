@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -516,6 +517,29 @@ func TestListsOfManyTasks(t *testing.T) {
 			if len(ids) != want || !slices.IsSortedFunc(ids, compare) || len(slices.Compact(slices.Clone(ids))) != want {
 				t.Errorf("%+v: %d tasks, want %d in their order", q, len(ids), want)
 			}
+		}
+	}
+}
+
+// Other users, who may list the tasks of all users, see no line of the output.
+func TestOnlyTheOwnerSeesTheLastLineOfAFailedTask(t *testing.T) {
+	p, code := &testStore{Store: New(), t: t}, 3
+	p.SetAdmissionLimits(limits(16, 0, 0))
+	c := submitNodes("ann", "a", 2)
+	p.apply(c)
+	p.apply(admitted("a"))
+	p.apply(applied(taskKey("a"), job(c, 0, task.Pending).UID, job(c, 1, task.Pending).UID))
+	p.apply(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Failed, Reason: "Error", Message: "exit code 3", Nodes: []task.Node{
+		{Phase: task.Completed}, {Rank: 1, Phase: task.Failed, ExitCode: &code, Message: "exit code 3\nfirst\nlast " + strings.Repeat("é", overview.LongestLine)},
+	}}})
+	for caller, want := range map[string]bool{"ann": true, "bob": false} {
+		rows, _ := p.TaskRows(query.List{Caller: caller, Tasks: query.Tasks{AllUsers: true}})
+		if len(rows) != 1 || rows[0].ExitCode == nil || *rows[0].ExitCode != 3 {
+			t.Fatalf("%+v", rows)
+		}
+		line := rows[0].LastLine
+		if strings.HasPrefix(line, "last éé") != want || !want && line != "" || len(line) > overview.LongestLine || !utf8.ValidString(line) {
+			t.Errorf("%s sees the line %q", caller, line)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestRowsAreEncodedAsTheirType(t *testing.T) {
 	rows := []overview.Row{
 		{ID: "a", Phase: task.Pending, Created: 1, Nodes: 1},
-		{ID: "b", Name: "n\"<é", User: "u", Phase: task.Failed, Reason: "Error", Created: 1, Started: 2, Ended: 3, Nodes: 4, GPUs: "H100:8"},
+		{ID: "b", Name: "n\"<é", User: "u", Phase: task.Failed, Reason: "Error", Created: 1, Started: 2, Ended: 3, Nodes: 4, GPUs: "H100:8", ExitCode: new(3), LastLine: "out of \"memory\""},
 	}
 	want, err := task.Marshal(overview.Rows{Tasks: rows})
 	if err != nil {

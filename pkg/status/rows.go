@@ -33,5 +33,9 @@ func appendRow(b []byte, r *overview.Row) []byte {
 		o.number("restarts", r.Restarts)
 	}
 	o.given("point", r.Point)
+	if r.ExitCode != nil {
+		o.number("exit_code", *r.ExitCode)
+	}
+	o.given("last_line", r.LastLine)
 	return o.end()
 }

@@ -69,6 +69,7 @@ type Sessions struct {
 	Identify func(c *fiber.Ctx) (task.Identity, error)
 	Peer     func(c *fiber.Ctx) netip.Addr // returns the address of the client
 	Login    task.Login
+	Exec     bool // users may open sessions in their tasks
 }
 
 // Of returns the identity of the user of the session of a request. ok is false if the request
@@ -214,7 +215,8 @@ type description struct {
 	Groups   []string   `json:"groups,omitempty"`
 	Admin    bool       `json:"admin,omitempty"`
 	AllUsers bool       `json:"all_users,omitempty"`
-	By       string     `json:"by,omitempty"` // session, or proxy if the headers of the request identify the user
+	Exec     bool       `json:"exec,omitempty"` // the user may open sessions in tasks
+	By       string     `json:"by,omitempty"`   // session, or proxy if the headers of the request identify the user
 	Expires  *time.Time `json:"expires_at,omitempty"`
 	Login    loginKinds `json:"login"`
 
@@ -255,7 +257,7 @@ func (s *Sessions) loginError(c *fiber.Ctx) string {
 func (s *Sessions) kinds() loginKinds { return loginKinds{s.Login, s.Manager.Methods()} }
 
 func (s *Sessions) describe(c *fiber.Ctx, who task.Identity) description {
-	d := description{User: who.User, Groups: who.Groups, Admin: who.Admin, AllUsers: who.CanListAllUsers, By: "proxy", Login: s.kinds()}
+	d := description{User: who.User, Groups: who.Groups, Admin: who.Admin, AllUsers: who.CanListAllUsers, Exec: s.Exec, By: "proxy", Login: s.kinds()}
 	if one, ok := c.Locals(sessionKey).(session.Session); ok {
 		d.By, d.Expires = "session", &one.Expires
 	}

@@ -25,7 +25,15 @@ type Row struct {
 
 	Restarts int    `json:"restarts,omitempty"` // restarts of all nodes
 	Point    string `json:"point,omitempty"`    // of a sweep: NAME=VALUE of each variable; see task.AnnotationPoint
+
+	// Of the first failed node of a failed task: its exit code, and the last line of its output, at
+	// most LongestLine bytes.
+	ExitCode *int   `json:"exit_code,omitempty"`
+	LastLine string `json:"last_line,omitempty"`
 }
+
+// LongestLine is the size limit of Row.LastLine in bytes.
+const LongestLine = 200
 
 // Rows is the body of GET /tasks?view=row.
 type Rows struct {
