@@ -20,7 +20,7 @@ func TestPagesOfTheDashboard(t *testing.T) {
 	s := serveWith(t, &fake{}, withPages)
 	page := s.send("GET", "/ui/tasks/a", "", userHeader, "-")
 	policy := page.Header.Get("Content-Security-Policy")
-	if page.StatusCode != 200 || !strings.HasPrefix(page.body, "<!doctype html>") || policy != ui.Policy || page.Header.Get("X-Content-Type-Options") != "nosniff" {
+	if page.StatusCode != 200 || !strings.HasPrefix(page.body, "<!doctype html>") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || page.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Fatalf("%d %v %.60q", page.StatusCode, page.Header, page.body)
 	}
 	if got := s.send("GET", "/ui/", "", "If-None-Match", page.Header.Get("ETag")); got.StatusCode != 304 || got.body != "" {

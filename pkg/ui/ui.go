@@ -25,6 +25,11 @@ const (
 
 	assets = Root + "assets/"
 	index  = "index.html"
+	// terminal is the document of the terminals: a document of its own, because the emulator of
+	// the terminal writes styles into the document. js/adoptstyles.js turns these styles into
+	// adopted style sheets, so that no policy has to allow inline styles.
+	terminal      = "terminal.html"
+	terminalPages = Root + "terminal/"
 	// devAssets is the text in index.html that New replaces with the path of the assets.
 	devAssets = assets + "dev/"
 
@@ -34,10 +39,13 @@ const (
 	revalidate = "no-cache"
 )
 
-// Policy is the Content-Security-Policy of the pages: they load nothing from other hosts and
-// run no inline scripts.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+// The Content-Security-Policies of the pages: they load nothing from other hosts and allow no
+// inline scripts and no inline styles. Only pages of the same origin may show the terminal.
+const (
+	sources        = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
+	pagePolicy     = sources + "frame-src 'self'; frame-ancestors 'none'"
+	terminalPolicy = sources + "frame-ancestors 'self'"
+)
 
 // types maps the extension of a file to its content type.
 var types = map[string]string{
@@ -59,6 +67,7 @@ type File struct {
 	Type         string // Content-Type
 	ETag         string
 	CacheControl string
+	Policy       string // Content-Security-Policy
 	Body         []byte
 	Gzip         []byte // compressed body; nil if compression saves nothing
 }
@@ -89,7 +98,8 @@ func FromDir(dir string) (*Site, error) {
 }
 
 // Find returns the file for the path of a request below Root. Every path outside the
-// assets is a page, and all pages are the same file: the script of the page reads the path.
+// assets is a page, and all pages but the terminals are the same file: the script of the page
+// reads the path.
 func (s *Site) Find(request string) (File, bool) {
 	if s.dir != "" {
 		now, err := load(os.DirFS(s.dir))
@@ -101,6 +111,10 @@ func (s *Site) Find(request string) (File, bool) {
 		return f, ok
 	}
 	rest, isAsset := strings.CutPrefix(request, assets)
+	if strings.HasPrefix(request, terminalPages) {
+		f, ok := s.files[terminal]
+		return f, ok
+	}
 	if !isAsset {
 		return s.files[index], strings.HasPrefix(request, Root)
 	}
@@ -109,7 +123,7 @@ func (s *Site) Find(request string) (File, bool) {
 	if ok && !strings.HasPrefix(request, s.prefix) {
 		f.CacheControl = revalidate // another release named the file
 	}
-	return f, ok && name != index
+	return f, ok && path.Ext(name) != ".html"
 }
 
 // load reads and compresses all files.
@@ -129,20 +143,27 @@ func load(from fs.FS) (*Site, error) {
 			return fmt.Errorf("%s: the extension has no content type; add one to types in pkg/ui", name)
 		}
 		fmt.Fprintf(sum, "%s\x00%d\x00%s", name, len(body), body)
-		s.files[name] = File{Type: kind, Body: body, CacheControl: immutable}
+		s.files[name] = File{Type: kind, Body: body, CacheControl: immutable, Policy: pagePolicy}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.prefix = assets + hex.EncodeToString(sum.Sum(nil))[:hashLength] + "/"
-	page, ok := s.files[index]
-	if !ok {
+	if _, ok := s.files[index]; !ok {
 		return nil, fmt.Errorf("the pages have no %s", index)
 	}
-	page.Body = bytes.ReplaceAll(page.Body, []byte(devAssets), []byte(s.prefix))
-	page.CacheControl = revalidate
-	s.files[index] = page
+	for name, page := range s.files {
+		if path.Ext(name) != ".html" {
+			continue
+		}
+		page.Body = bytes.ReplaceAll(page.Body, []byte(devAssets), []byte(s.prefix))
+		page.CacheControl = revalidate
+		if name == terminal {
+			page.Policy = terminalPolicy
+		}
+		s.files[name] = page
+	}
 	for name, f := range s.files {
 		tag := sha256.Sum256(f.Body)
 		f.ETag = `W/"` + hex.EncodeToString(tag[:])[:hashLength] + `"`

@@ -29,7 +29,7 @@ func TestVendoredFilesArePinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := fs.Glob(embedded, dir+"/*.js")
+	files, err := fs.Glob(embedded, dir+"/*.[jc]s*")
 	if err != nil || len(files) == 0 || len(files) != len(pinned) {
 		t.Fatalf("%v, %v; %d files are pinned", files, err, len(pinned))
 	}

@@ -22,7 +22,7 @@ func Pages(site *ui.Site, same func(c *fiber.Ctx, etag string) bool) fiber.Handl
 		c.Set(fiber.HeaderCacheControl, f.CacheControl)
 		c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 		c.Set(fiber.HeaderETag, f.ETag)
-		c.Set(fiber.HeaderContentSecurityPolicy, ui.Policy)
+		c.Set(fiber.HeaderContentSecurityPolicy, f.Policy)
 		c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 		if same(c, f.ETag) {
 			return c.SendStatus(fiber.StatusNotModified)
