@@ -61,12 +61,13 @@ export class Server {
   with(token) { return new API(this, { Authorization: "Bearer " + token }); }
 }
 
-/** Forwards TCP connections to an address until cut is called, and again after restore. */
+/** Forwards TCP connections to an address until cut or silence is called, and again afterwards. */
 export class Link {
-  /** @param {string} to URL */
-  constructor(to) {
+  /** @param {string} to URL @param {string} [scheme] of the URL of the link */
+  constructor(to, scheme = "nats") {
     const { hostname, port } = new URL(to);
-    this.isCut = false;
+    this.scheme = scheme;
+    this.isCut = this.isSilent = false;
     /** @type {Set<import("node:net").Socket>} */ this.sockets = new Set();
     this.listener = createServer((near) => {
       if (this.isCut) return near.destroy();
@@ -75,18 +76,27 @@ export class Link {
         this.sockets.add(socket);
         socket.on("error", () => {}).on("close", () => { this.sockets.delete(socket); other.destroy(); });
       }
+      if (this.isSilent) near.pause();
       near.pipe(far).pipe(near);
+      if (this.isSilent) for (const s of [near, far]) s.pause();
     });
   }
 
   async open() {
     await new Promise((resolve) => this.listener.listen(0, "127.0.0.1", () => resolve(undefined)));
-    this.url = `nats://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (this.listener.address()).port}`;
+    this.url = `${this.scheme}://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (this.listener.address()).port}`;
     return this;
   }
 
   cut() { this.isCut = true; for (const s of this.sockets) s.destroy(); }
   restore() { this.isCut = false; }
+
+  /** Connections stay open, and carry nothing. @param {boolean} on */
+  silence(on) {
+    this.isSilent = on;
+    for (const s of this.sockets) on ? s.pause() : s.resume();
+  }
+
   close() { this.cut(); this.listener.close(); }
 }
 

@@ -28,6 +28,7 @@ func TestPages(t *testing.T) {
 	report(t, runTests(t, script+".test.mjs", "K8S_CLI_TEST_NAMESPACE="+newNamespace(t)))
 	switch script {
 	case "short":
+		report(t, runTests(t, "tabs.test.mjs", "K8S_CLI_TEST_NAMESPACE="+newNamespace(t)))
 		nats := testkit.RunNATS(t, t.TempDir(), 0)
 		report(t, runTests(t, "login.test.mjs", "K8S_CLI_TEST_SECOND_NAMESPACE="+newNamespace(t), "K8S_CLI_TEST_NATS="+nats.ClientURL()))
 	case "full":

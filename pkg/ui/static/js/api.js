@@ -8,7 +8,7 @@ import { createStore } from "./store.js";
  * @typedef {object} ServerState
  * @property {{what: string, age: number, at: number} | null} stale the last read may be out of date
  * @property {string[]} degraded sentences of /readyz
- * @property {number} unreachableSince 0 while the server answers
+ * @property {number} unreachableSince time of the last response, 0 while the server responds
  * @property {boolean} needsLogin
  * @property {import("./session.js").Session | null} session null until the server has answered
  * @property {"off" | "connecting" | "live" | "retrying"} stream state of the stream of events
@@ -34,6 +34,22 @@ export class Unreachable extends ApiError {
 }
 
 const origin = location.origin;
+
+let answeredAt = Date.now();
+
+// A hidden page sends nothing, so that time does not count.
+document.addEventListener("visibilitychange", () => { answeredAt = Date.now(); });
+
+/** Records that the server responded. */
+export function responded() {
+  answeredAt = Date.now();
+  if (server.get().unreachableSince) server.patch({ unreachableSince: 0 });
+}
+
+/** Records that the server did not respond; the time counts from its last response. */
+export function unreachable() {
+  if (!server.get().unreachableSince) server.patch({ unreachableSince: answeredAt });
+}
 
 // Without HTTPS, the session has a key besides its cookie, which other ports of this address cannot read.
 const keyName = "k8s-cli-session-key";
@@ -80,7 +96,7 @@ export async function request(path, options = {}) {
     response = await fetch(path, { credentials: "same-origin", ...options, headers });
   } catch (err) {
     if (options.signal?.aborted) throw err;
-    if (!server.get().unreachableSince) server.patch({ unreachableSince: Date.now() });
+    unreachable();
     throw new Unreachable();
   }
   record(response, options.method || "GET");
@@ -90,8 +106,8 @@ export async function request(path, options = {}) {
 
 /** @param {Response} response @param {string} method */
 function record(response, method) {
+  responded();
   const state = server.get();
-  if (state.unreachableSince) server.patch({ unreachableSince: 0 });
   if (response.status === 401) server.patch({ needsLogin: true });
   if (method !== "GET" || !response.ok) return;
   const stale = /^(log|cluster); age=(\d+)$/.exec(response.headers.get("X-Stale") || "");

@@ -1,5 +1,5 @@
 // The frame of all pages: navigation, banner, dialogs, keys, and the page itself.
-import { html, render, useEffect, useState } from "./html.js";
+import { html, render, useEffect, useRef, useState } from "./html.js";
 import { server } from "./api.js";
 import { Banner, useHealth } from "./banner.js";
 import { help, useKeys } from "./keys.js";
@@ -13,19 +13,33 @@ import { setTheme, theme } from "./theme.js";
 import { scope } from "./scope.js";
 import { TasksPage } from "./pages/tasks.js";
 
-/** Pages other than the first one are loaded when they are opened. @type {[RegExp, () => Promise<any>, string][]} */
+/** Pages other than the first one are loaded when they are opened. @type {[RegExp, string, string][]} */
 const routes = [
-  [/^\/ui\/tasks\/([^/]+)\/logs\/?$/, () => import("./pages/logs.js"), "LogPage"],
-  [/^\/ui\/tasks\/([^/]+)\/?$/, () => import("./pages/task.js"), "TaskPage"],
-  [/^\/ui\/groups\/([^/]+)\/?$/, () => import("./pages/group.js"), "GroupPage"],
-  [/^\/ui\/groups\/?$/, () => import("./pages/groups.js"), "GroupsPage"],
-  [/^\/ui\/queue\/?$/, () => import("./pages/queue.js"), "QueuePage"],
-  [/^\/ui\/capacity\/?$/, () => import("./pages/capacity.js"), "CapacityPage"],
-  [/^\/ui\/volumes(?:\/([^/]+))?\/?$/, () => import("./pages/volumes.js"), "VolumesPage"],
-  [/^\/ui\/new\/?$/, () => import("./pages/new.js"), "NewPage"],
-  [/^\/ui\/me\/?$/, () => import("./pages/me.js"), "MePage"],
-  [/^\/ui\/login\/?$/, () => import("./pages/login.js"), "LoginPage"],
+  [/^\/ui\/tasks\/([^/]+)\/logs\/?$/, "logs", "LogPage"],
+  [/^\/ui\/tasks\/([^/]+)\/?$/, "task", "TaskPage"],
+  [/^\/ui\/groups\/([^/]+)\/?$/, "group", "GroupPage"],
+  [/^\/ui\/groups\/?$/, "groups", "GroupsPage"],
+  [/^\/ui\/queue\/?$/, "queue", "QueuePage"],
+  [/^\/ui\/capacity\/?$/, "capacity", "CapacityPage"],
+  [/^\/ui\/volumes(?:\/([^/]+))?\/?$/, "volumes", "VolumesPage"],
+  [/^\/ui\/new\/?$/, "new", "NewPage"],
+  [/^\/ui\/me\/?$/, "me", "MePage"],
+  [/^\/ui\/login\/?$/, "login", "LoginPage"],
 ];
+
+const tries = 4;
+
+/** Loads the module of a page, and tries again under another URL, because a browser remembers a failure. @param {string} name */
+async function loadPage(name) {
+  for (let i = 1; ; i++) {
+    try {
+      return await import(`./pages/${name}.js` + (i > 1 ? "?try=" + i : ""));
+    } catch (err) {
+      if (i === tries) throw err;
+      await new Promise((resolve) => setTimeout(resolve, 500 * i));
+    }
+  }
+}
 
 /** @type {[string, string, string, string][]} */
 const links = [["/ui/", "Tasks", "tasks", "t"], ["/ui/groups", "Groups", "groups", "g"], ["/ui/queue", "Queue", "queue", "q"], ["/ui/capacity", "Capacity", "capacity", "c"], ["/ui/volumes", "Volumes", "volumes", "v"]];
@@ -67,12 +81,12 @@ function Page({ path }) {
     if (!route) { setLoaded({ path }); return; }
     const args = /** @type {string[]} */ (/** @type {RegExpExecArray} */ (route[0].exec(path)).slice(1).map((s) => s && decode(s)));
     let current = true;
-    route[1]().then((m) => { if (current) setLoaded({ path, Component: m[route[2]], args }); }, (error) => { if (current) setLoaded({ path, error }); });
+    loadPage(route[1]).then((m) => { if (current) setLoaded({ path, Component: m[route[2]], args }); }, (error) => { if (current) setLoaded({ path, error }); });
     return () => { current = false; };
   }, [path]);
   if (isTasks) return html`<${TasksPage} />`;
   if (loaded.path !== path) return html`<div class="page"><${Loading} /></div>`;
-  if (loaded.error) return html`<div class="page"><${Failure} error=${new Error("A part of the page could not be loaded. Load the page again.")} retry=${() => location.reload()} /></div>`;
+  if (loaded.error) return html`<div class="page"><${Failure} error=${new Error("The server did not send a part of the page.")} title="The page could not be loaded" retry=${() => location.reload()} /></div>`;
   if (!loaded.Component) return html`<${NotFound} />`;
   return html`<${loaded.Component} key=${path} id=${loaded.args?.[0]} />`;
 }
@@ -96,8 +110,15 @@ function App() {
   useEffect(() => { readSession().catch(() => setTimeout(() => location.reload(), 5000)); }, []);
   useEffect(() => {
     if (!user) return closeStream();
-    openStream(all);
+    openStream(user, all);
   }, [user, all]);
+  // A screen reader and the keyboard begin at the new page.
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    if (document.activeElement === document.body || !document.activeElement?.isConnected) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [path]);
   const away = state.session && (state.needsLogin || !user) && !path.startsWith("/ui/login");
   useEffect(() => {
     if (away) go("/ui/login?next=" + encodeURIComponent(path + search + location.hash), { replace: true });

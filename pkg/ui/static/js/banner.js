@@ -1,23 +1,24 @@
 // What is wrong with the connection or the data, in words, on every page.
 import { html, useEffect } from "./html.js";
-import { server } from "./api.js";
+import { responded, server, unreachable } from "./api.js";
 import { duration } from "./format.js";
 import { Icon } from "./parts.js";
 import { clock, createStore, useStore } from "./store.js";
 
 export const health = createStore(/** @type {{degraded: string[], detail: string}} */ ({ degraded: [], detail: "" }));
 
-const period = 4000;
+const period = 3000;
+const limit = 4000; // until a server that does not respond counts as unreachable
 
 /** Reads /readyz now and then, while the page is visible. */
 export async function readHealth() {
   try {
-    const response = await fetch("/readyz", { headers: { Accept: "application/json" } });
+    const response = await fetch("/readyz", { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(limit) });
     const body = await response.json();
-    if (server.get().unreachableSince) server.patch({ unreachableSince: 0 });
+    responded();
     health.set({ degraded: body.degraded || [], detail: body.ready ? "" : body.detail || "The server is not ready." });
   } catch {
-    if (!server.get().unreachableSince) server.patch({ unreachableSince: Date.now() });
+    unreachable();
   }
 }
 

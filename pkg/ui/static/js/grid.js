@@ -15,13 +15,22 @@ export function parseGrid(text) {
   return { variables, error: "" };
 }
 
-/** @param {[string, string[]][]} variables @returns {Record<string, string>[]} all combinations, at most 1001 */
+/** @param {[string, string[]][]} variables @returns {number} */
+export const numberOf = (variables) => (variables.length ? variables.reduce((n, [, values]) => n * values.length, 1) : 0);
+
+/** @param {[string, string[]][]} variables @returns {Record<string, string>[]} all combinations; the caller checks their number */
 export function combinations(variables) {
   if (!variables.length) return [];
   /** @type {Record<string, string>[]} */
   let all = [{}];
-  for (const [name, values] of variables) all = all.flatMap((one) => values.map((v) => ({ ...one, [name]: v }))).slice(0, 1001);
+  for (const [name, values] of variables) all = all.flatMap((one) => values.map((v) => ({ ...one, [name]: v })));
   return all;
+}
+
+/** @param {string} text the inside of { } on one line @returns {string[]} its entries */
+function entries(text) {
+  const parts = text.match(/(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\{[^{}]*\}|\[[^[\]]*\]|[^,{}[\]"'])+/g) || [];
+  return parts.map((p) => p.trim()).filter(Boolean);
 }
 
 /**
@@ -33,7 +42,13 @@ export function withEnvs(yaml, values) {
   const lines = yaml.split("\n");
   const entry = (/** @type {string} */ k, /** @type {string} */ v, /** @type {string} */ indent) => `${indent}${k}: ${JSON.stringify(v)}`;
   let at = lines.findIndex((l) => /^envs:/.test(l));
-  if (at >= 0 && !/^envs:\s*(#.*)?$/.test(lines[at])) throw new Error("The grid needs envs with one variable on each line, or no envs.");
+  const flow = /^envs:\s*\{(.*)\}\s*(#.*)?$/.exec(lines[at] || "");
+  if (flow) {
+    const others = entries(flow[1]).filter((e) => !(e.split(":")[0].trim().replace(/^["']|["']$/g, "") in values));
+    lines[at] = `envs: {${[...others, ...Object.entries(values).map(([k, v]) => entry(k, v, ""))].join(", ")}}`;
+    return lines.join("\n");
+  }
+  if (at >= 0 && !/^envs:\s*(#.*)?$/.test(lines[at])) throw new Error("The grid needs envs with one variable on each line, envs in { } on one line, or no envs.");
   if (at < 0) {
     at = lines.findIndex((l) => /^[A-Za-z_]/.test(l));
     lines.splice(at, 0, "envs:");

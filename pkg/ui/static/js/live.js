@@ -1,172 +1,124 @@
-// The stream of events. One stream serves the whole page. fetch instead of EventSource shows the
-// status of a response, so that 401, 410 and 429 can be told apart. The stream is closed while
-// the page is hidden, because a browser opens only six connections to a server over HTTP/1.1.
-import { request, server, url } from "./api.js";
+// The stream of events of the page, and its right to follow a log. The tabs of a browser share
+// one stream in a worker; a browser without shared workers has a stream for each tab. A hidden
+// tab takes no part.
+import { server, sessionKey } from "./api.js";
+import { Hub } from "./hub.js";
+import { createStore } from "./store.js";
 
-/** @typedef {import("./types").components["schemas"]["Event"]} Event */
+/** @typedef {import("./events.js").Event} Event */
+/** @typedef {{onEvents?: (events: Event[]) => void, onReset?: () => void}} Listener onReset: events may be missing, so what the page shows must be read again */
 
-const silence = 40_000; // the server sends a keep-alive every 15 s
-const hiddenFor = 30_000;
+const period = 10_000; // between two messages that say that the tab is there
+const hiddenFor = 3000; // until a hidden tab leaves
 
-/** Parses server-sent events. */
-export class EventParser {
-  constructor() { this.rest = ""; this.id = ""; this.data = ""; }
-
-  /** @param {string} text @param {(data: string, id: string) => void} emit called also for a keep-alive with an id, with empty data */
-  push(text, emit) {
-    const lines = (this.rest + text).split("\n");
-    this.rest = /** @type {string} */ (lines.pop());
-    for (const line of lines) this.line(line.replace(/\r$/, ""), emit);
-  }
-
-  /** @param {string} line @param {(data: string, id: string) => void} emit */
-  line(line, emit) {
-    if (line === "") {
-      if (this.data || this.id) emit(this.data, this.id);
-      this.id = this.data = "";
-    } else if (line.startsWith("data:")) this.data += (this.data && "\n") + line.slice(5).trimStart();
-    else if (line.startsWith("id:")) this.id = line.slice(3).trim();
-  }
-}
-
-/** @param {string} id @returns {[number, number]} */
-const position = (id) => { const [entry, n] = id.split(".").map(Number); return [entry || 0, n || 0]; };
-
-/** @param {string} a @param {string} b @returns {boolean} whether a is later than b */
-export function later(a, b) {
-  const [x, y] = [position(a), position(b)];
-  return x[0] > y[0] || (x[0] === y[0] && x[1] > y[1]);
-}
-
-/** A stream of events that resumes after an interruption and delivers each stored event once. */
-export class Stream {
-  /**
-   * @param {string} path
-   * @param {{onEvents: (events: Event[]) => void, onReset?: () => void, onState?: (state: "connecting" | "live" | "retrying" | "off", reason?: string) => void, query?: Record<string, any>, lastID?: string}} o
-   */
-  constructor(path, o) {
-    this.path = path;
-    this.o = o;
-    this.lastID = o.lastID || "";
-    this.pause = 0;
-    this.closed = false;
-    /** @type {AbortController | null} */
-    this.abort = null;
-    this.timer = 0;
-    this.silenceTimer = 0;
-    this.connect();
-  }
-
-  close() {
-    this.closed = true;
-    this.stop();
-  }
-
-  stop() {
-    clearTimeout(this.timer);
-    clearTimeout(this.silenceTimer);
-    this.abort?.abort();
-    this.abort = null;
-    this.o.onState?.("off");
-  }
-
-  async connect() {
-    if (this.closed || this.abort) return;
-    const abort = (this.abort = new AbortController());
-    this.o.onState?.(this.pause ? "retrying" : "connecting");
-    let reason = "";
-    try {
-      /** @type {Record<string, string>} */
-      const headers = { Accept: "text/event-stream" };
-      if (this.lastID) headers["Last-Event-ID"] = this.lastID;
-      const response = await request(url(this.path, this.o.query), { headers, signal: abort.signal });
-      if (response.status === 204) return this.finish();
-      await this.read(response, abort);
-    } catch (err) {
-      if (this.abort !== abort) return;
-      const status = /** @type {any} */ (err).status;
-      reason = /** @type {Error} */ (err).message;
-      if (status === 401 || status === 403 || status === 404) return this.finish();
-      if (status === 410) { this.lastID = ""; this.o.onReset?.(); }
-    }
-    if (this.abort !== abort) return;
-    this.abort = null;
-    this.retry(reason);
-  }
-
-  finish() { this.closed = true; this.stop(); }
-
-  /** @param {string} reason */
-  retry(reason) {
-    if (this.closed) return;
-    this.o.onState?.("retrying", reason);
-    this.timer = window.setTimeout(() => this.connect(), this.pause * (0.75 + Math.random() / 2));
-    this.pause = Math.min(10_000, Math.max(500, this.pause * 2));
-  }
-
-  /** @param {Response} response @param {AbortController} abort */
-  async read(response, abort) {
-    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-    const decoder = new TextDecoder();
-    const parser = new EventParser();
-    this.o.onState?.("live");
-    for (;;) {
-      clearTimeout(this.silenceTimer);
-      this.silenceTimer = window.setTimeout(() => abort.abort(), silence);
-      const { done, value } = await reader.read();
-      if (done || this.abort !== abort) return;
-      this.pause = 0;
-      /** @type {Event[]} */
-      const events = [];
-      parser.push(decoder.decode(value, { stream: true }), (data, id) => this.accept(data, id, events));
-      if (events.length) this.o.onEvents(events);
-    }
-  }
-
-  /** @param {string} data @param {string} id @param {Event[]} events */
-  accept(data, id, events) {
-    if (id) {
-      if (data && this.lastID && !later(id, this.lastID)) return;
-      this.lastID = id;
-    }
-    if (data) events.push(JSON.parse(data));
-  }
-}
-
-/** @type {Set<{onEvents?: (events: Event[]) => void, onReset?: () => void}>} */
+/** @type {Set<Listener>} */
 const listeners = new Set();
-/** @type {Stream | null} */
-let stream = null;
-let allUsers = false;
+/** @type {MessagePort | null} */
+let port = null;
+/** @type {{user: string, all: boolean} | null} */
+let watched = null;
+let away = false; // hidden
+let logWanted = false;
 
-/** @param {{onEvents?: (events: Event[]) => void, onReset?: () => void}} listener @returns {() => void} ends the subscription */
+/** Whether the page may follow a log: the last page that asked may. The others read what is new now and then. */
+export const mayFollow = createStore(true);
+
+/** @param {Listener} listener @returns {() => void} ends the subscription */
 export function onEvents(listener) {
   listeners.add(listener);
   return () => { listeners.delete(listener); };
 }
 
-/** Opens the stream of the page, or opens it again for other users. @param {boolean} all */
-export function openStream(all) {
-  if (stream && !stream.closed && all === allUsers) return;
-  stream?.close();
-  allUsers = all;
-  stream = new Stream("/events", {
-    query: { all_users: all },
-    onEvents: (events) => { for (const l of listeners) l.onEvents?.(events); },
-    onReset: () => { for (const l of listeners) l.onReset?.(); },
-    onState: (state) => server.patch({ stream: state }),
-  });
+/** Opens the stream of the page, or opens it again for other users. @param {string} user @param {boolean} all the events of all users */
+export function openStream(user, all) {
+  watched = { user, all };
+  if (!away) watch();
 }
 
 export function closeStream() {
-  stream?.close();
-  stream = null;
+  watched = null;
+  leave();
 }
 
-let hiddenTimer = 0;
-document.addEventListener("visibilitychange", () => {
-  clearTimeout(hiddenTimer);
-  if (document.hidden) hiddenTimer = window.setTimeout(() => stream?.stop(), hiddenFor);
-  else if (stream && !stream.closed && !stream.abort) stream.connect();
+/** Resumes the stream after the server did not respond. */
+export function renewStream() { post({ type: "renew" }); }
+
+/** @param {boolean} wanted whether the page shows a log */
+export function wantLog(wanted) {
+  logWanted = wanted;
+  if (!away) post({ type: "log", wanted });
+}
+
+function watch() {
+  if (watched) post({ type: "watch", ...watched, key: sessionKey() });
+}
+
+function leave() {
+  if (port) post({ type: "leave" });
+  server.patch({ stream: "off" });
+}
+
+/** @param {import("./hub.js").Request} r */
+function post(r) {
+  port ??= connect();
+  port.postMessage(r);
+}
+
+/** @returns {MessagePort} */
+function connect() {
+  try {
+    const worker = new SharedWorker(new URL("./worker.js", import.meta.url), { type: "module", name: "k8s-cli" });
+    worker.onerror = () => { use(own()); rejoin(); }; // the worker could not be loaded
+    return use(worker.port);
+  } catch { return use(own()); }
+}
+
+/** @returns {MessagePort} a hub of this tab alone */
+function own() {
+  const { port1, port2 } = new MessageChannel();
+  new Hub().add(port1);
+  return port2;
+}
+
+/** @param {MessagePort} p */
+function use(p) {
+  if (port) port.onmessage = null;
+  p.onmessage = ({ data }) => receive(data);
+  return (port = p);
+}
+
+/** @param {import("./hub.js").Answer} a */
+function receive(a) {
+  if (away || !watched) return;
+  if (a.events) for (const l of listeners) l.onEvents?.(a.events);
+  if (a.reset) reset();
+  if (a.state) server.patch({ stream: a.state, ...(a.status === 401 && { needsLogin: true }) });
+  if (a.log !== undefined) mayFollow.set(a.log);
+}
+
+function reset() { for (const l of listeners) l.onReset?.(); }
+
+function rejoin() {
+  watch();
+  if (logWanted) post({ type: "log", wanted: true });
+}
+
+// After an interruption without an error, the old connection may be dead although it is open.
+let wasUnreachable = false;
+server.subscribe(({ unreachableSince }) => {
+  if (wasUnreachable && !unreachableSince && !away && watched) renewStream();
+  wasUnreachable = !!unreachableSince;
 });
-window.addEventListener("online", () => { if (stream && !stream.abort) { clearTimeout(stream.timer); stream.connect(); } });
+
+let timer = 0;
+function visibility() {
+  clearTimeout(timer);
+  if (document.hidden) timer = window.setTimeout(() => { away = true; leave(); }, hiddenFor);
+  else if (away) { away = false; rejoin(); reset(); } else rejoin();
+}
+document.addEventListener("visibilitychange", visibility);
+window.addEventListener("focus", () => { if (!away) rejoin(); }); // the tab that was used last follows its log
+window.addEventListener("pagehide", () => { clearTimeout(timer); away = true; leave(); });
+window.addEventListener("pageshow", (e) => { if (e.persisted) visibility(); });
+window.addEventListener("online", () => { if (!away) renewStream(); });
+setInterval(() => { if (!away) watch(); }, period);

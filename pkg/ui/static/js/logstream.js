@@ -2,7 +2,9 @@
 import { request, taskPath, url } from "./api.js";
 import { LogStore } from "./logstore.js";
 
-/** @typedef {"connecting" | "live" | "retrying" | "complete" | "failed"} LogState */
+/** @typedef {"connecting" | "reading" | "live" | "retrying" | "complete" | "failed"} LogState */
+
+const pollPause = 2000; // between two requests of a page that may not follow the log
 
 const remembered = 4096; // lines at the end that are recognised when they are repeated
 const around = 400; // lines before and after a line of which the page has the address
@@ -26,9 +28,10 @@ export async function readAround(id, { query, ranked, rank, number, signal }) {
 export class LogStream {
   /**
    * @param {string} id
-   * @param {{query: Record<string, any>, ranked: boolean, onChange: () => void}} o
+   * @param {{query: Record<string, any>, ranked: boolean, onChange: () => void, follow: boolean}} o follow
+   * opens one request for the whole log; otherwise a request for what is new is sent now and then
    */
-  constructor(id, { query, ranked, onChange }) {
+  constructor(id, { query, ranked, onChange, follow }) {
     this.id = id;
     this.query = query;
     this.onChange = onChange;
@@ -38,26 +41,52 @@ export class LogStream {
     this.abort = new AbortController();
     this.pause = 0;
     this.timer = 0;
+    this.silence = 0;
+    this.follow = follow;
+    this.over = false; // the task has ended
+    this.hidden = false;
+    this.isSilent = false; // nothing came for a time
     this.connect();
   }
 
-  close() { this.abort.abort(); clearTimeout(this.timer); }
+  close() { this.abort.abort(); clearTimeout(this.timer); clearTimeout(this.silence); }
+
+  /** Whether the log can grow, or is not read to its end. */
+  get isOpen() { return this.state !== "complete" && this.state !== "failed"; }
+
+  /** @param {{follow?: boolean, hidden?: boolean}} how a hidden page reads nothing */
+  change({ follow = this.follow, hidden = this.hidden }) {
+    if (follow === this.follow && hidden === this.hidden) return;
+    this.follow = follow;
+    this.hidden = hidden;
+    if (!this.isOpen) return;
+    this.close();
+    this.abort = new AbortController();
+    this.store.rest = new Uint8Array(0); // an incomplete line comes again
+    if (!hidden) this.connect();
+  }
 
   /** @param {LogState} state @param {string} [problem] */
   set(state, problem = "") { this.state = state; this.problem = problem; this.onChange(); }
 
   async connect() {
-    const resumed = this.store.length > 0;
+    const resumed = this.store.length > 0, { abort, over, follow } = this;
     try {
-      const headers = resumed ? { "X-Log-Resume": this.place() } : { "X-Log-Resume": "start" };
-      const response = await request(url(taskPath(this.id, "/logs"), { ...this.query, timestamps: true }), { headers, signal: this.abort.signal });
+      const headers = { "X-Log-Resume": resumed ? this.place() : "start", "X-Log-Ping": "true" };
+      const response = await request(url(taskPath(this.id, "/logs"), { follow: String(follow), ...this.query, timestamps: true }), { headers, signal: abort.signal });
       this.resumable = response.headers.get("X-Log-Resumable") === "true";
       if (resumed && !this.resumable) return this.set("failed", "The log broke off, and the server cannot resume it. Open the log again.");
-      await this.read(response, resumed ? this.repeats() : undefined);
+      await this.read(response, abort, resumed ? this.repeats() : undefined);
+      if (!follow && !over) {
+        this.timer = window.setTimeout(() => this.connect(), pollPause);
+        return;
+      }
       this.store.finish();
       this.set("complete");
     } catch (err) {
-      if (this.abort.signal.aborted) return;
+      if (this.abort !== abort || abort.signal.aborted && !this.isSilent) return;
+      this.abort = new AbortController();
+      this.isSilent = false;
       const { status, message } = /** @type {any} */ (err);
       if (status && status !== 429 && status < 500) return this.set("failed", message);
       this.store.rest = new Uint8Array(0); // an incomplete line comes again
@@ -67,17 +96,23 @@ export class LogStream {
     }
   }
 
-  /** @param {Response} response @param {((line: Uint8Array) => boolean)} [skip] */
-  async read(response, skip) {
+  /** @param {Response} response @param {AbortController} abort @param {((line: Uint8Array) => boolean)} [skip] */
+  async read(response, abort, skip) {
     const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-    this.set("live");
+    const ping = Number(response.headers.get("X-Log-Ping") || 0);
+    this.set(this.over ? "reading" : "live");
     for (;;) {
+      clearTimeout(this.silence);
+      if (ping) this.silence = window.setTimeout(() => { this.isSilent = true; abort.abort(); }, 2500 * ping);
       const { done, value } = await reader.read();
-      if (done) return;
+      if (this.abort !== abort) throw new Error("The page reads the log in another way.");
+      if (done) break;
       this.pause = 0;
-      this.store.append(value, skip);
+      // A line without a time is a sign of life.
+      this.store.append(value, (line) => line.length === 0 || !!skip?.(line));
       this.onChange();
     }
+    clearTimeout(this.silence);
   }
 
   /** The last second that was read of each node. */

@@ -36,6 +36,8 @@ const shapes = {
   auto: "M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11",
   check: "M3.5 8.5l3 3 6-7",
   menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  shell: "M2.5 3h11v10h-11zM5 6l2 2-2 2M8.500 10h3",
+  window: "M9 3h4v4M13 3L7.500 8.500M6 3H3v10h10v-3",
 };
 
 /** @param {{name: string, class?: string}} p */
@@ -69,9 +71,19 @@ export function Notice({ title, children, icon = "tasks", tone = "" }) {
   return html`<div class=${"notice " + tone}><${Icon} name=${icon} /><h2>${title}</h2>${children && html`<div class="notice-text">${children}</div>`}</div>`;
 }
 
-/** @param {{error: Error, retry?: () => void}} p */
-export function Failure({ error, retry }) {
-  return html`<${Notice} title="The server rejects the request" icon="warning" tone="bad">
+/** @param {number | undefined} status of a response; undefined if there was no request @returns {string} */
+function failureTitle(status) {
+  if (status === undefined) return "The page has an error";
+  if (status === 0) return "The server does not respond";
+  if (status === 403) return "You may not see this";
+  if (status === 429) return "Too many requests";
+  if (status === 503) return "The server is not ready";
+  return status >= 500 ? "The server has an error" : "The server rejects the request";
+}
+
+/** @param {{error: Error & {status?: number}, retry?: () => void, title?: string}} p */
+export function Failure({ error, retry, title = failureTitle(error.status) }) {
+  return html`<${Notice} title=${title} icon="warning" tone="bad">
     <p>${error.message}</p>${retry && html`<p><button class="button" onClick=${retry}><${Icon} name="again" />Try again</button></p>`}<//>`;
 }
 
@@ -110,6 +122,20 @@ function fallbackCopy(text) {
   area.select();
   document.execCommand("copy");
   area.remove();
+}
+
+/** Buttons that select one of several panels: the arrow keys move between them. @param {{label: string, tabs: [string, string][], now: string, panel: string, onSelect: (id: string) => void}} p */
+export function TabList({ label, tabs, now, panel, onSelect }) {
+  const key = (/** @type {KeyboardEvent} */ e) => {
+    const i = tabs.findIndex(([id]) => id === now), to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    e.stopPropagation();
+    const [id] = tabs[(to + tabs.length) % tabs.length];
+    onSelect(id);
+    document.getElementById("tab-" + id)?.focus();
+  };
+  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${key}>${tabs.map(([id, text]) => html`<button key=${id} class="tab" role="tab" id=${"tab-" + id} tabindex=${id === now ? 0 : -1} aria-selected=${id === now ? "true" : "false"} aria-controls=${panel} onClick=${() => onSelect(id)}>${text}</button>`)}</div>`;
 }
 
 /** @param {{title: string, onClose: () => void, children?: any, wide?: boolean}} p a modal dialog */

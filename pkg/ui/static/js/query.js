@@ -1,6 +1,6 @@
 // The search language of the list of tasks.
 
-const fields = ["name", "user", "group", "label", "reason", "since", "status"];
+const fields = ["name", "user", "group", "label", "reason", "since", "before", "status", "gpus", "machine", "exit", "point"];
 const phases = ["pending", "running", "completed", "failed", "stopped"];
 
 /** @typedef {{params: Record<string, string|string[]>, id: string, error: string}} Search */
@@ -30,11 +30,11 @@ export function parse(text) {
 }
 
 /** @type {Record<string, string>} */
-const example = { name: "name:train", user: "user:ann@example.com", group: "group:sweep-k3x9q", label: "label:team=vision", reason: "reason:OOMKilled", since: "since:2d", status: "status:failed" };
+const example = { name: "name:train", user: "user:ann@example.com", group: "group:sweep-k3x9q", label: "label:team=vision", reason: "reason:OOMKilled", since: "since:2d", before: "before:1h", status: "status:failed", gpus: "gpus:H100", machine: "machine:gpu-17", exit: "exit:137", point: "point:LR=0.1" };
 
 /** @param {Record<string, string[]>} found */
 function repeated(found) {
-  const one = ["name", "user", "group", "since"].find((f) => found[f]?.length > 1);
+  const one = ["name", "user", "group", "since", "before"].find((f) => found[f]?.length > 1);
   return one ? `"${one}:" can be used only once.` : "";
 }
 
@@ -45,8 +45,8 @@ function toParams(found, words) {
   const name = found.name?.[0];
   if (name?.endsWith("*")) params.name_prefix = name.slice(0, -1);
   else if (name) params.name = name;
-  if (words.length) params.name_contains = words.join(" ");
-  for (const f of ["user", "group", "since"]) if (found[f]) params[f] = found[f][0];
-  for (const f of ["label", "reason", "status"]) if (found[f]) params[f] = found[f];
+  if (words.length) params.name_contains = words;
+  for (const f of ["user", "group", "since", "before"]) if (found[f]) params[f] = found[f][0];
+  for (const f of ["label", "reason", "status", "gpus", "machine", "exit", "point"]) if (found[f]) params[f] = found[f];
   return params;
 }

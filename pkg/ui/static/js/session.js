@@ -1,7 +1,7 @@
 // Who the user is, and login and logout.
 import { get, request, send, server, setSessionKey } from "./api.js";
 
-/** @typedef {{user?: string, groups?: string[], admin?: boolean, all_users?: boolean, by?: string, expires_at?: string, login_error?: string, login: {identified_by: string, methods: string[], issuer?: string, audience?: string}}} Session */
+/** @typedef {{user?: string, groups?: string[], admin?: boolean, all_users?: boolean, exec?: boolean, by?: string, expires_at?: string, login_error?: string, login: {identified_by: string, methods: string[], issuer?: string, audience?: string}}} Session */
 
 /** Reads the session. Does not fail without a login. */
 export async function readSession() {
@@ -31,6 +31,7 @@ export async function login(credentials) {
 /** @param {boolean} all ends all sessions of the user */
 export async function logout(all) {
   await request("/session" + (all ? "?all=true" : ""), { method: "DELETE" });
+  sessionStorage.clear(); // drafts
   setSessionKey("");
   await readSession();
   tabs.postMessage("ended");

@@ -6,7 +6,7 @@ import { Copy, Status, useData } from "./parts.js";
 import { clock, useStore } from "./store.js";
 
 /** @typedef {import("./types").components["schemas"]["TaskStatus"]} Task */
-/** @typedef {import("./live.js").Event} Event */
+/** @typedef {import("./events.js").Event} Event */
 
 const id = "[a-z0-9]{8}";
 const form = new RegExp(`^(?:task|the task waits for the end of) (${id}(?:, ${id})*)\\b`);

@@ -3,10 +3,17 @@
 import { get } from "./api.js";
 
 /** @typedef {import("./types").components["schemas"]["Row"] & {message?: string, since?: number, changed?: number}} Row */
-/** @typedef {import("./live.js").Event} Event */
+/** @typedef {import("./events.js").Event} Event */
 
 const page = 100;
+const mostSorted = 5000; // rows that the page orders itself
+const mostVariables = 6; // columns of variables
 const finals = ["completed", "failed", "stopped"];
+
+const retryPause = 1000, retryMost = 10_000;
+
+/** The parameters of a list to which every new task belongs, at its top. */
+const plainParams = ["sort", "all_users", "group", "user"];
 
 export class TaskList {
   /** @param {Record<string, any>} params of GET /tasks @param {() => void} changed called when the rows differ */
@@ -21,54 +28,98 @@ export class TaskList {
     this.baseTotal = 0;
     this.total = -1; // as the server last said; -1 before the first answer
     this.cursor = "";
-    this.fresh = 0; // new tasks that are not shown yet
-    /** @type {Row[]} */ this.taken = []; // new tasks whose first event came since the last request began
-    this.loading = true; // the first page
-    this.freshMore = false;
-    this.stale = false; // the order or the filter would give other rows now
+    /** @type {Row[]} */ this.waiting = []; // new tasks that are not shown yet, newest first
+    this.outdated = false; // the filter or the order gives other rows now
+    this.loading = false; // a request for the first page is on its way
+    this.again = false; // another change came while the request was on its way
+    this.forced = false; // the user asked for the list as it is now
     /** @type {Error | null} */ this.error = null;
-    this.readAt = 0;
-    this.newest = params.sort === "-created" || !params.sort;
-    // Every new task belongs to the list, so its first event is enough to show it.
-    this.takesAll = this.newest && Object.keys(params).every((name) => ["sort", "all_users", "group"].includes(name));
+    this.failures = 0;
+    this.timer = 0;
+    /** @type {[number, number]} rows on the screen */ this.range = [0, 0];
+    const order = params.sort || "-created";
+    this.isPlain = order === "-created" && Object.keys(params).every((name) => plainParams.includes(name));
     this.grouped = false; // a row has a group
-    this.loadFirst();
+    /** @type {Set<string>} */ this.variables = new Set(); // of the points of sweeps
+    /** Whether the rows may change places under the eyes of the user. */
+    this.isIdle = () => true;
+    this.sync();
   }
 
-  close() { this.abort.abort(); }
+  close() { this.abort.abort(); clearTimeout(this.timer); }
 
   /** Number of rows. */
   get length() { return this.head.length + this.baseTotal; }
+
+  /** Number of new tasks that are not shown. */
+  get fresh() { return this.isPlain && this.total >= 0 ? Math.max(this.waiting.length, this.total - this.length) : 0; }
+
+  /** Whether the list has other rows now than it shows. */
+  get isBehind() { return this.outdated || this.fresh > 0; }
 
   /** @param {number} i @returns {Row | undefined} undefined while the row is not loaded */
   row(i) { return i < this.head.length ? this.head[i] : this.base.get(i - this.head.length); }
 
   /** @param {Record<string, any>} more */
   async read(more) {
-    const { data, headers } = await get("/tasks", { query: { ...this.params, view: "row", ...more }, signal: this.abort.signal });
+    const variable = variableOf(this.params.sort || "");
+    const query = { ...this.params, view: "row", ...more, ...(variable && { sort: "-created", limit: mostSorted }) };
+    const { data, headers } = await get("/tasks", { query, signal: this.abort.signal });
+    if (variable) {
+      data.tasks.sort(byVariable(variable));
+      return { rows: /** @type {Row[]} */ (data.tasks), total: data.tasks.length, next: "" };
+    }
     return { rows: /** @type {Row[]} */ (data.tasks), total: Number(headers.get("X-Total-Count")), next: headers.get("X-Next-Cursor") || "" };
   }
 
-  async loadFirst() {
-    this.requested.add(0);
+  /** Reads the first page, and shows the list as it is now, or says that it differs while the user reads it. */
+  async sync() {
+    if (this.loading) { this.again = true; return; }
     this.loading = true;
+    this.again = false;
+    this.waiting = [];
     try {
-      const { rows, total, next } = await this.read({ limit: page });
-      this.error = null;
-      this.cursor = next;
-      this.baseTotal = this.total = total;
-      this.put(0, rows);
-      this.readAt = Date.now();
-    } catch (err) {
-      if (this.abort.signal.aborted) return;
-      this.requested.delete(0);
-      this.error = /** @type {Error} */ (err);
-    } finally { this.loading = false; }
+      const first = await this.read({ limit: page });
+      this.succeeded();
+      const came = this.waiting.filter((row) => !first.rows.some((r) => r.id === row.id)); // while the request was on its way
+      first.total += came.length;
+      if (this.forced || this.total < 0 || this.length === 0 || this.isIdle()) this.adopt(first, came);
+      else this.compare(first, came);
+    } catch (err) { this.failed(/** @type {Error} */ (err)); }
+    this.loading = false;
+    if (this.again) this.sync();
     this.changed();
+  }
+
+  /** @param {{rows: Row[], total: number, next: string}} first @param {Row[]} came */
+  adopt({ rows, total, next }, came) {
+    const known = this.byID;
+    this.byID = new Map();
+    this.head = [];
+    this.base = new Map();
+    this.requested = new Set(Array.from({ length: Math.ceil(rows.length / page) }, (_, n) => n));
+    this.cursor = next;
+    this.total = this.baseTotal = total;
+    this.waiting = [];
+    this.outdated = this.forced = false;
+    this.put(0, [...came, ...rows].map((row) => updated(known.get(row.id), row)));
+    this.ensure(...this.range);
+  }
+
+  /** @param {{rows: Row[], total: number, next: string}} first @param {Row[]} came */
+  compare({ rows, total }, came) {
+    const isNew = (/** @type {Row} */ row) => !this.byID.has(row.id);
+    const from = this.isPlain ? rows.findIndex((row) => !isNew(row)) : 0;
+    this.waiting = this.isPlain ? [...came.filter(isNew), ...rows.slice(0, from < 0 ? rows.length : from)] : [];
+    this.total = total;
+    const rest = from < 0 ? [] : rows.slice(from);
+    this.outdated = this.outdated || total < this.length || (!this.isPlain && total !== this.length) || rest.some((row, i) => row.id !== this.row(i)?.id);
+    for (const row of rest) { const shown = this.byID.get(row.id); if (shown) updated(shown, row); }
   }
 
   /** Loads the rows of a range if necessary. @param {number} first @param {number} last */
   async ensure(first, last) {
+    this.range = [first, last];
     if (this.total < 0) return;
     const from = Math.max(0, first - this.head.length), to = Math.min(this.baseTotal, last - this.head.length);
     const wanted = [];
@@ -78,130 +129,129 @@ export class TaskList {
 
   /** @param {number} n */
   async loadPage(n) {
-    if (!this.cursor) return;
-    this.requested.add(n);
+    const { cursor, requested } = this;
+    if (!cursor) return;
+    requested.add(n);
     try {
-      const { rows } = await this.read({ limit: page, cursor: this.cursor, offset: (n - 1) * page || undefined });
+      const { rows } = await this.read({ limit: page, cursor, offset: (n - 1) * page || undefined });
+      this.succeeded();
+      if (cursor !== this.cursor) return;
       this.put(n * page, rows);
-      if (rows.length < page && n * page + rows.length < this.baseTotal) this.baseTotal = Math.max(n * page + rows.length, 1);
-      this.error = null;
+      if (rows.length < page && n * page + rows.length < this.baseTotal) { // tasks have left the list
+        this.baseTotal = Math.max(n * page + rows.length, 1);
+        this.outdated = true;
+      }
     } catch (err) {
-      if (this.abort.signal.aborted) return;
-      this.requested.delete(n);
-      this.error = /** @type {Error} */ (err);
+      requested.delete(n);
+      this.failed(/** @type {Error} */ (err));
     }
     this.changed();
   }
+
+  succeeded() { this.error = null; this.failures = 0; }
+
+  /** Tries again after a pause. @param {Error & {status?: number}} err */
+  failed(err) {
+    if (this.abort.signal.aborted) return;
+    this.error = err;
+    const { status = 0 } = err;
+    if (status >= 400 && status < 500 && status !== 429 && status !== 408) return;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => { if (this.total < 0) this.sync(); else { this.ensure(...this.range); if (this.isBehind) this.sync(); } },
+      Math.min(retryMost, retryPause * 2 ** this.failures++));
+  }
+
+  /** Whether the page tries again to load rows. */
+  get isRetrying() { return !!this.error && this.failures > 0; }
 
   /** @param {number} at @param {Row[]} rows */
   put(at, rows) {
     rows.forEach((row, i) => {
       const known = this.byID.get(row.id);
-      this.grouped ||= !!row.group;
+      this.note(row);
       if (known) Object.assign(known, row);
       else this.byID.set(row.id, row);
       this.base.set(at + i, known || row);
     });
   }
 
-  /** Looks for tasks that came after the first page was read. */
-  async lookForNew() {
-    if (this.total < 0) return this.loadFirst();
-    this.taken = [];
-    try {
-      const { rows, total, next } = await this.read({ limit: page });
-      this.error = null;
-      this.readAt = Date.now();
-      const ids = new Set(rows.map((row) => row.id)), later = this.taken.filter((row) => !ids.has(row.id));
-      this.latest = { rows: [...later.filter((row) => !this.byID.has(row.id)), ...rows], next };
-      this.total = total + later.length;
-      for (const row of rows) this.update(row);
-      if (this.newest) this.countNew(this.latest.rows);
-      else this.stale = this.stale || total !== this.length;
-    } catch (err) {
-      if (!this.abort.signal.aborted) this.error = /** @type {Error} */ (err);
-    }
-    this.changed();
-  }
-
-  /** @param {Row[]} rows */
-  countNew(rows) {
-    const known = rows.findIndex((row) => this.byID.has(row.id));
-    this.fresh = known < 0 ? rows.length : known;
-    this.freshMore = known < 0 && rows.length === page;
-    if (known < 0 && rows.length && this.length === 0) this.fresh = rows.length;
-  }
-
   /** @param {Row} row */
-  update(row) {
-    const known = this.byID.get(row.id);
-    if (!known) return;
-    if (known.reason !== row.reason || known.status !== row.status) known.message = "";
-    known.reason = undefined;
-    Object.assign(known, row);
+  note(row) {
+    this.grouped ||= !!row.group;
+    for (const [name] of pointOf(row)) if (this.variables.size < mostVariables) this.variables.add(name);
   }
-
-  /** @param {string} id @returns {Row | undefined} a new task that is not shown yet */
-  coming(id) { return this.latest?.rows.slice(0, this.fresh).find((/** @type {Row} */ row) => row.id === id); }
 
   /** Adds a new task by its first event. @param {Event} e @returns {boolean} whether the list is complete with it */
   take(e) {
-    if (!this.takesAll || this.loading || this.total < 0 || !e.num_nodes || this.fresh >= page) return false;
+    if (!this.isPlain || this.total < 0 || !e.num_nodes || this.waiting.length >= page || (!this.params.all_users && this.params.user && e.user !== this.params.user)) return false;
     const row = rowOf(e), last = this.base.get(page - 1);
     if (this.baseTotal >= page && !(last && last.created < row.created)) return false; // perhaps a row of another page
-    this.taken.unshift(row);
-    this.latest = { rows: [row, ...(this.latest?.rows.slice(0, this.fresh) || [])], next: "" };
-    this.fresh++;
-    this.total++;
-    this.changed();
+    this.waiting.unshift(row);
+    if (!this.loading) this.total++;
     return true;
   }
 
-  /** Shows the new tasks at the top. Returns how many rows were added, -1 if the list was read again. */
-  showNew() {
-    const latest = this.latest;
-    const n = this.fresh;
-    this.fresh = 0;
-    if (!latest || this.freshMore || this.length === 0) { this.reload(); return -1; }
-    const rows = latest.rows.slice(0, n);
-    for (const row of rows) { this.byID.set(row.id, row); this.grouped ||= !!row.group; }
-    this.head = [...rows, ...this.head];
-    return rows.length;
+  /** Shows the new tasks at the top, or reads the list again. */
+  show() {
+    const { waiting } = this;
+    if (this.outdated || !waiting.length || waiting.length < this.fresh || this.length === 0) return this.reload();
+    for (const row of waiting) { this.byID.set(row.id, row); this.note(row); }
+    this.head = [...waiting, ...this.head];
+    this.waiting = [];
+    this.changed();
   }
 
   /** Reads the list again, and keeps the old rows until the new ones are there. */
-  async reload() {
-    this.head = [];
-    this.base = new Map(this.base);
-    this.requested = new Set();
-    this.fresh = 0;
-    this.freshMore = this.stale = false;
-    const old = this.byID;
-    this.byID = new Map();
-    await this.loadFirst();
-    if (this.error) { this.byID = old; return; }
-    for (const i of [...this.base.keys()]) if (i >= page) this.base.delete(i);
-    if (this.baseTotal < page) for (const i of [...this.base.keys()]) if (i >= this.baseTotal) this.base.delete(i);
-    this.changed();
+  reload() {
+    this.forced = true;
+    return this.sync();
   }
 
   /**
    * Applies events to the rows.
    * @param {Event[]} events
-   * @returns {boolean} whether the list may have new tasks
+   * @returns {boolean} whether the list may have other rows now
    */
   apply(events) {
-    let unknown = false, touched = false;
+    let differs = false, touched = false;
     for (const e of events) {
       if (e.kind !== "task" || !e.task_id || (this.params.group && e.group !== this.params.group)) continue;
-      const row = this.byID.get(e.task_id) || this.coming(e.task_id);
-      if (!row) { unknown = (e.type === "phase" && !this.take(e)) || unknown; continue; }
-      touched = true;
-      applyEvent(row, e);
+      const row = this.byID.get(e.task_id) || this.waiting.find((r) => r.id === e.task_id);
+      if (row) { touched = true; applyEvent(row, e); }
+      if (!this.isPlain) differs = true;
+      else if (!row && e.type === "phase") { if (this.take(e)) touched = true; else differs = true; }
     }
     if (touched) this.changed();
-    return unknown;
+    return differs;
   }
+}
+
+/** @param {string} sort @returns {{name: string, down: boolean} | null} the variable of a sweep by which the page orders the rows */
+export function variableOf(sort) {
+  const m = /^(-?)point:(.+)$/.exec(sort);
+  return m && { name: m[2], down: m[1] === "-" };
+}
+
+/** @param {{name: string, down: boolean}} v @returns {(a: Row, b: Row) => number} numbers by their size */
+function byVariable({ name, down }) {
+  const value = (/** @type {Row} */ r) => Object.fromEntries(pointOf(r))[name] ?? "";
+  return (a, b) => (down ? -1 : 1) * value(a).localeCompare(value(b), "en", { numeric: true }) || b.created - a.created;
+}
+
+/** @param {Row | undefined} known @param {Row} row as the server says @returns {Row} the row, with what events said about it */
+function updated(known, row) {
+  if (!known) return row;
+  if (known.reason !== row.reason || known.status !== row.status) known.message = "";
+  known.reason = undefined;
+  return Object.assign(known, row);
+}
+
+/** @param {Row} row @returns {[string, string][]} the variables of a task of a sweep */
+export function pointOf(row) {
+  return (row.point || "").match(/[^\s=]+=(?:"(?:[^"\\]|\\.)*"|\S*)/g)?.map((pair) => {
+    const at = pair.indexOf("=");
+    return /** @type {[string, string]} */ ([pair.slice(0, at), pair.slice(at + 1)]);
+  }) || [];
 }
 
 /** @param {Event} e the first event of a task @returns {Row} */

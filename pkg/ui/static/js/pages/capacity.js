@@ -46,7 +46,7 @@ export function CapacityPage() {
     return html`<div class="page"><header class="page-head"><h1>Capacity</h1></header><${Notice} title="The server cannot see the machines" icon="capacity"><p>The server needs the right to list and watch nodes. Ask the administrator.</p><//></div>`;
   }
   const nodes = data.nodes.filter((n) => !filter || n.name.includes(filter) || (n.gpu || "").toLowerCase().includes(filter.toLowerCase()));
-  const gpus = data.total.allocatable.gpus > 0;
+  const gpus = data.total.allocatable.gpus > 0 || data.waiting.gpus > 0;
   return html`<div class="page"><header class="page-head"><h1>Capacity</h1><p class="dim legend"><span><i class="swatch ours"></i>requested by tasks of this server</span><span><i class="swatch free"></i>not requested by tasks</span></p></header>
     <p class="note"><${Icon} name="warning" />Pods of other programs do not count here, so less may be free than shown.</p>
     <div class="cards">
@@ -59,7 +59,7 @@ export function CapacityPage() {
         <td><div class="meter"><${Bar} used=${g.requested} of=${g.allocatable} label=${`Tasks requested ${g.requested} of ${g.allocatable}`} /><span class="num">${count(g.requested)} <span class="dim">of ${count(g.allocatable)}</span></span></div></td>
         <td class="right num">${g.largest_free} <span class="dim">of ${g.largest}</span></td><td class="right num">${count(g.nodes)}</td></tr>`)}</tbody></table></div></section>`}
     <section class="card"><div class="card-head"><h2>${plural(data.nodes.length, "machine")}</h2><input class="small-field" type="search" aria-label="Filter machines" placeholder="Filter by name or GPU" value=${filter} onInput=${(/** @type {any} */ e) => setFilter(e.currentTarget.value)} /></div>
-      ${nodes.length === 0 ? html`<p class="dim">${filter ? "No machine matches." : "The cluster has no machines."}</p>` : html`<div class="scroll-x"><table class="plain machines"><thead><tr><th>Machine</th><th>State</th>${gpus && html`<th>GPUs</th>`}<th>CPUs</th><th>Memory</th><th>Pods</th></tr></thead>
+      ${nodes.length === 0 ? html`<p class="dim">${filter ? "No machine matches." : "The cluster has no machines."}</p>` : html`<div class="scroll-x" tabindex="0" role="region" aria-label="Machines"><table class="plain machines"><thead><tr><th>Machine</th><th>State</th>${gpus && html`<th>GPUs</th>`}<th>CPUs</th><th>Memory</th><th>Pods</th></tr></thead>
       <tbody>${nodes.slice(0, most).map((n) => html`<tr key=${n.name}><th scope="row">${n.name}</th><td><${MachineState} node=${n} /></td>${gpus && html`<td>${n.allocatable.gpus ? html`<span class="small dim">${n.gpu || ""}</span>${meter(n, "gpus", count)}` : html`<span class="none">–</span>`}</td>`}
         <td>${meter(n, "cpus", number)}</td><td>${meter(n, "memory_bytes", bytes)}</td><td>${meter(n, "pods", count)}</td></tr>`)}</tbody></table></div>`}
       ${nodes.length > most && html`<p><button class="button" onClick=${() => setMost(most + shown)}>Show ${Math.min(shown, nodes.length - most)} more of ${count(nodes.length - most)}</button></p>`}</section></div>`;

@@ -53,9 +53,9 @@ export function GroupsPage() {
 
 /** @param {{groups: Group[], all: boolean}} p */
 function Table({ groups, all }) {
-  return html`<section class="card flush"><div class="scroll-x"><table class="plain as-cards groups"><thead><tr><th>Status</th><th>Group</th>${all && html`<th>User</th>`}<th>Tasks</th><th class="right">Over</th><th>First failure</th><th class="started">Started</th><th>End</th></tr></thead>
+  return html`<section class="card flush"><div class="scroll-x"><table class="plain as-cards groups"><thead><tr><th>Status</th><th>Group</th>${all && html`<th>User</th>`}<th>Tasks</th><th class="right">Ended</th><th>First failure</th><th class="started">Started</th><th>End</th></tr></thead>
     <tbody>${groups.map((g) => html`<tr key=${g.user + "/" + g.group}><td><${Status} status=${g.status} /></td><th scope="row"><a class="wrap-any" href=${groupPage(g.group, g.user)}>${g.group}</a></th>${all && html`<td>${g.user}</td>`}
-      <td class="group-tasks"><${PhaseBar} counts=${g.by_status} /><small>${allInWords(g)}</small></td><td class="right num">${share(g)}<span class="narrow-only"> over</span></td>
+      <td class="group-tasks"><${PhaseBar} counts=${g.by_status} /><small>${allInWords(g)}</small></td><td class="right num">${share(g)}<span class="narrow-only"> ended</span></td>
       <td class="group-failure">${g.first_failure ? html`<${FirstFailure} failure=${g.first_failure} />` : html`<span class="none">–</span>`}</td>
       <td class="started">${g.started_at ? html`<${Age} at=${Date.parse(g.started_at)} suffix=" ago" />` : html`<span class="none">–</span>`}</td><td><${End} group=${g} /></td></tr>`)}</tbody></table></div></section>`;
 }

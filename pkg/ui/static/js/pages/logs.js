@@ -2,9 +2,10 @@
 import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
 import { collapse, pieces, strip } from "../ansi.js";
 import { isActive } from "../actions.js";
-import { sessionKey, taskPath, url } from "../api.js";
+import { server, sessionKey, taskPath, url } from "../api.js";
 import { bytes, count, local, plural } from "../format.js";
 import { useKeys } from "../keys.js";
+import { mayFollow, wantLog } from "../live.js";
 import { LogStream, readAround } from "../logstream.js";
 import { Scan } from "../logstore.js";
 import { NotFound } from "../notfound.js";
@@ -24,13 +25,13 @@ const far = 2000; // a line with a larger number is shown before the lines in fr
 /** @param {LogStore} store @param {number} i @returns {string} the line as the page shows it, without colours */
 const shownText = (store, i) => strip(collapse(store.text(i)));
 
-/** @param {string} text @param {{regexp: boolean, ignoreCase: boolean}} o @returns {{test: (s: string) => boolean, source: RegExp} | {error: string} | null} */
-function matcher(text, { regexp, ignoreCase }) {
+/** @param {string} text @param {{regexp: boolean, matchCase: boolean}} o @returns {{test: (s: string) => boolean, source: RegExp} | {error: string} | null} */
+function matcher(text, { regexp, matchCase }) {
   if (!text) return null;
   try {
-    const source = new RegExp(regexp ? text : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), ignoreCase ? "gi" : "g");
-    if (!regexp && !ignoreCase) return { test: (s) => s.includes(text), source };
-    const once = new RegExp(source.source, ignoreCase ? "i" : "");
+    const source = new RegExp(regexp ? text : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), matchCase ? "g" : "gi");
+    if (!regexp && matchCase) return { test: (s) => s.includes(text), source };
+    const once = new RegExp(source.source, matchCase ? "" : "i");
     return { test: (s) => once.test(s), source };
   } catch (err) {
     return { error: /** @type {Error} */ (err).message };
@@ -42,19 +43,33 @@ const remembered = (key, standard = "") => { try { return localStorage.getItem("
 /** @param {string} key @param {string} value */
 const remember = (key, value) => { try { localStorage.setItem("log-" + key, value); } catch { /* not stored */ } };
 
-/** @param {string} id @param {Record<string, any>} query @param {boolean} ranked @param {boolean} ready */
-function useLog(id, query, ranked, ready) {
+/** @param {string} id @param {Record<string, any>} query @param {boolean} ranked @param {import("../types").components["schemas"]["TaskStatus"] | undefined} task */
+function useLog(id, query, ranked, task) {
   const [, setVersion] = useState(0);
   const ref = useRef(/** @type {LogStream | null} */ (null));
-  const key = JSON.stringify(query);
+  const key = JSON.stringify(query), ready = !!task, over = !!task && !isActive(task.status);
+  const follow = useStore(mayFollow);
   useEffect(() => {
     if (!ready) return;
     const draw = throttle(() => setVersion((v) => v + 1), 80);
-    const stream = new LogStream(id, { query, ranked, onChange: draw });
+    const stream = new LogStream(id, { query, ranked, onChange: draw, follow: over || mayFollow.get() });
     ref.current = stream;
     draw();
     return () => { stream.close(); draw.cancel(); ref.current = null; };
   }, [id, key, ranked, ready]);
+  useEffect(() => { if (ref.current) ref.current.over = over; }, [over, key]);
+  useEffect(() => { ref.current?.change({ follow: follow || over && ref.current.follow }); }, [follow]);
+  // The log of an ended task is read once, and needs no right to follow it.
+  useEffect(() => {
+    if (!ready || over) return;
+    wantLog(true);
+    return () => wantLog(false);
+  }, [ready, over]);
+  useEffect(() => {
+    const change = () => ref.current?.change({ hidden: document.hidden });
+    document.addEventListener("visibilitychange", change);
+    return () => document.removeEventListener("visibilitychange", change);
+  }, []);
   return ref.current;
 }
 
@@ -166,17 +181,23 @@ export function LogPage({ id }) {
   const node = params.get("node") || "", attempt = params.get("attempt") || "";
   const { data: task, error } = useTask(id);
   const many = !!task && task.metadata.num_nodes > 1;
-  const query = { follow: true, node: node || undefined, attempt: attempt || undefined };
-  const stream = useLog(id, query, many, !!task);
+  const query = { node: node || undefined, attempt: attempt || undefined };
+  const stream = useLog(id, query, many, task);
   const [hidden, setHidden] = useState(/** @type {Set<number>} */ (new Set()));
   const [wrap, setWrap] = useState(remembered("wrap") === "yes");
   const [times, setTimes] = useState(remembered("times", "off"));
   const [follow, setFollow] = useState(!target(location.hash));
-  const [find, setFind] = useState({ text: params.get("find") || "", regexp: false, ignoreCase: false });
-  const [filter, setFilter] = useState({ on: false, invert: false });
+  const how = params.get("how") || "";
+  const [find, setFind] = useState({ text: params.get("find") || "", regexp: how.includes("r"), matchCase: how.includes("c") });
+  const [filter, setFilter] = useState({ on: how.includes("o"), invert: how.includes("i") });
+  const flags = (find.regexp ? "r" : "") + (find.matchCase ? "c" : "") + (filter.on ? "o" : "") + (filter.invert ? "i" : "");
+  useEffect(() => {
+    const timer = setTimeout(() => setParams({ find: find.text, how: find.text ? flags : "" }), 300);
+    return () => clearTimeout(timer);
+  }, [find.text, flags]);
   const [at, setAt] = useState(-1); // the line of the current match
   const searchRef = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const view = useRef(/** @type {{show: (line: number) => void} | null} */ (null));
+  const view = useRef(/** @type {{show: (line: number) => void, page: (by: number) => void} | null} */ (null));
   const jump = target(hash);
   const whole = stream?.store;
   const [leaves, setLeaves] = useState(false); // the lines around the target are not enough
@@ -219,6 +240,7 @@ export function LogPage({ id }) {
   useKeys({
     "/": () => searchRef.current?.focus(), n: () => step(1), N: () => step(-1), f: () => setFollow(!follow), w: toggleWrap, t: nextTimes,
     Home: () => { setFollow(false); if (around) setLeaves(true); else view.current?.show(0); }, End: () => setFollow(true),
+    PageUp: () => view.current?.page(-1), PageDown: () => view.current?.page(1),
   }, [find, at, follow, wrap, times, found, store]);
 
   if (error && !task) {
@@ -235,13 +257,13 @@ export function LogPage({ id }) {
     if (e.key === "Enter") { e.preventDefault(); step(e.shiftKey ? -1 : 1); }
     if (e.key === "Escape") { if (find.text) setFind({ ...find, text: "" }); else /** @type {any} */ (e.currentTarget).blur(); }
   };
-  return html`<div class="page log-page"><header class="log-head">
+  return html`<div class="page log-page"><header class="log-head"><h1 class="offscreen">Log of ${task.name}</h1>
       <p class="crumbs"><a href="/ui/">Tasks</a> / <a href=${"/ui/tasks/" + id}>${task.name}</a> / log${node ? ` of node ${node}` : ""}${attempt ? `, attempt ${attempt}` : ""} ${(node || attempt) && html`<a href=${`/ui/tasks/${id}/logs`}>show all</a>`}</p>
-      <span class="log-state"><${Status} status=${task.status} /> <${StreamState} stream=${stream} active=${isActive(task.status)} /></span></header>
+      <span class="log-state"><${Status} status=${task.status} /> <${StreamState} stream=${stream} status=${task.status} /></span></header>
     <div class="log-tools"><div class="search"><${Icon} name="search" /><input ref=${searchRef} type="search" aria-label="Search the log" placeholder="Search" value=${find.text} spellcheck="false" autocomplete="off" onInput=${(/** @type {any} */ e) => { setAt(-1); setFind({ ...find, text: e.currentTarget.value }); }} onKeyDown=${searchKey} /></div>
       ${find.text && html`<span class="found num" role="status">${match && "error" in match ? match.error : found ? `${found.complete ? "" : "at least "}${plural(found.found.length, "line")}` : ""}</span>
       <button class="icon-button" title="Previous (N)" aria-label="Previous match" onClick=${() => step(-1)}><${Icon} name="up" /></button><button class="icon-button" title="Next (n)" aria-label="Next match" onClick=${() => step(1)}><${Icon} name="down" /></button>`}
-      <div class="toggles"><${Toggle} on=${find.ignoreCase} set=${() => setFind({ ...find, ignoreCase: !find.ignoreCase })} label="aA" title="Ignore upper and lower case" /><${Toggle} on=${find.regexp} set=${() => setFind({ ...find, regexp: !find.regexp })} label=".*" title="Regular expression" />
+      <div class="toggles"><${Toggle} on=${find.matchCase} set=${() => setFind({ ...find, matchCase: !find.matchCase })} label="Aa" title="Match upper and lower case" /><${Toggle} on=${find.regexp} set=${() => setFind({ ...find, regexp: !find.regexp })} label=".*" title="Regular expression" />
       <${Toggle} on=${filter.on} set=${() => setFilter({ ...filter, on: !filter.on })} label="Only matches" title="Show only lines that match" />${filter.on && html`<${Toggle} on=${filter.invert} set=${() => setFilter({ ...filter, invert: !filter.invert })} label="Invert" title="Show only lines that do not match" />`}</div>
       <span class="grow"></span>
       <div class="toggles"><${Toggle} on=${follow} set=${() => setFollow(!follow)} label="Follow" title="Show new lines as they come (f)" /><${Toggle} on=${wrap} set=${toggleWrap} label="Wrap" title="Wrap long lines (w)" /><${Toggle} on=${times !== "off"} set=${nextTimes} label=${times === "utc" ? "UTC" : times === "local" ? "Local time" : "Times"} title="Times: off, local, UTC (t)" />
@@ -252,9 +274,9 @@ export function LogPage({ id }) {
     ${jump && (around || targetLine < 0) && whole && html`<p class="note" role="status"><${Icon} name="clock" />${around ? `These are the lines around line ${count(jump.number)}. The page reads the others: ${count(length)} lines so far.`
     : stream?.state === "complete" ? `The log has no line ${count(jump.number)}.` : `Reads the log up to line ${count(jump.number)}: ${count(length)} lines so far.`}</p>`}
     ${stream?.problem && html`<p class="note" role="alert"><${Icon} name="warning" />${stream.problem}</p>`}
-    ${total > 0 && store ? html`<${LogView} store=${store} lines=${lines?.found || null} total=${total} wrap=${wrap} times=${times} follow=${follow} setFollow=${setFollow} source=${match && "source" in match ? match.source : null} current=${at} target=${targetLine} api=${view} />`
+    ${total > 0 && store ? html`<${LogView} store=${store} lines=${lines?.found || null} total=${total} wrap=${wrap} times=${times} follow=${follow} growing=${isActive(task.status)} setFollow=${setFollow} source=${match && "source" in match ? match.source : null} current=${at} target=${targetLine} api=${view} />`
     : html`<div class="log-empty"><${EmptyLog} task=${task} stream=${stream} filtering=${!!filtering && !!store?.length} /></div>`}
-    <p class="table-foot"><span class="num">${lines ? `${count(lines.found.length)} of ` : ""}${plural(length, "line")}, ${bytes(whole?.bytes || 0)}</span><span><${Copy} class="link" text=${`k8s-cli jobs logs ${id}`} label="Copy CLI command" /></span></p></div>`;
+    <p class="table-foot"><span class="num">${lines ? `${count(lines.found.length)} of ` : ""}${plural(length, "line")}, ${bytes(whole?.bytes || 0)}</span><span><${Copy} class="link" text=${`k8s-cli jobs logs ${id}${node ? ` --node ${node}` : ""}${attempt ? ` --attempt ${attempt}` : ""}`} label="Copy CLI command" /></span></p></div>`;
 }
 
 /** @param {Set<number>} set @param {number} value */
@@ -269,11 +291,14 @@ function Toggle({ on, set, label, title }) {
   return html`<button class="toggle" aria-pressed=${on ? "true" : "false"} title=${title} onClick=${set}>${label}</button>`;
 }
 
-/** @param {{stream: LogStream | null, active: boolean}} p */
-function StreamState({ stream, active }) {
+/** @param {{stream: LogStream | null, status: string}} p */
+function StreamState({ stream, status }) {
+  const { unreachableSince } = useStore(server);
   const state = stream?.state || "connecting";
-  if (state === "live") return html`<span class="live">${active ? html`<i class="dot"></i>Live` : "Reads"}</span>`;
-  return html`<span class="dim">${{ connecting: "Connecting", retrying: "Connecting again", complete: "Complete", failed: "Interrupted" }[state]}</span>`;
+  if (unreachableSince && stream?.isOpen) return html`<span class="dim">Not connected</span>`;
+  if (state === "live" && isActive(status)) return html`<span class="live"><i class="dot"></i>Live</span>`;
+  const words = { connecting: status === "pending" ? "No log before the task starts" : "Loading", reading: "Loading", live: "Loading", retrying: "Connecting again", complete: "The whole log", failed: "Interrupted" };
+  return html`<span class="dim">${words[state]}</span>`;
 }
 
 /** @param {{task: any, stream: LogStream | null, filtering: boolean}} p */
@@ -285,8 +310,8 @@ function EmptyLog({ task, stream, filtering }) {
   return html`<${Notice} title="No lines yet" icon="log"><p>${task.status === "pending" ? "The task has not started." : "The page waits for the first line."}</p>${m.message && html`<p>${m.message}${m.reason ? html` <code>${m.reason}</code>` : ""}</p>`}${m.hint && html`<p class="dim">${m.hint}</p>`}<//>`;
 }
 
-/** @param {{store: LogStore, lines: import("../logstore.js").Lines | null, total: number, wrap: boolean, times: string, follow: boolean, setFollow: (on: boolean) => void, source: RegExp | null, current: number, target: number, api: {current: any}}} p */
-function LogView({ store, lines, total, wrap, times, follow, setFollow, source, current, target: targetLine, api }) {
+/** @param {{store: LogStore, lines: import("../logstore.js").Lines | null, total: number, wrap: boolean, times: string, follow: boolean, growing: boolean, setFollow: (on: boolean) => void, source: RegExp | null, current: number, target: number, api: {current: any}}} p */
+function LogView({ store, lines, total, wrap, times, follow, growing, setFollow, source, current, target: targetLine, api }) {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const [pos, setPos] = useState({ top: 0, height: 600 });
   const seen = useRef(total); // lines when following ended
@@ -325,6 +350,11 @@ function LogView({ store, lines, total, wrap, times, follow, setFollow, source, 
   }, [store]);
   useLayoutEffect(() => { if (follow) { seen.current = total; place(v.spacer); } }, [total, follow, wrap, pos.height]);
   api.current = {
+    page(/** @type {number} */ by) {
+      const el = /** @type {HTMLElement} */ (ref.current);
+      if (by < 0 && follow) { seen.current = total; setFollow(false); }
+      el.scrollTop += by * (el.clientHeight - 2 * lineHeight);
+    },
     show(/** @type {number} */ line, atTop = false) {
       const row = lines ? Math.min(lines.position(line), Math.max(0, total - 1)) : line;
       const ratio = visible(total, lineHeight, 0, pos.height).ratio;
@@ -333,8 +363,10 @@ function LogView({ store, lines, total, wrap, times, follow, setFollow, source, 
     },
   };
   const scroll = () => {
-    const el = /** @type {HTMLElement} */ (ref.current);
+    const el = ref.current;
+    if (!el) return; // the last event of a view that is gone
     if (follow && el.scrollTop < moved.current - 4) { seen.current = total; setFollow(false); }
+    else if (!follow && growing && el.scrollTop > moved.current && el.scrollTop >= el.scrollHeight - el.clientHeight - 2) setFollow(true);
     if (el.scrollTop !== moved.current) anchor.current = visible(total, lineHeight, el.scrollTop, el.clientHeight).top / lineHeight;
     measure();
   };

@@ -21,7 +21,7 @@ export function MePage() {
   const { data, error, reload } = useData((signal) => get("/whoami", { signal }).then((r) => r.data), []);
   useEffect(() => { document.title = "Me · k8s-cli"; const t = setInterval(reload, 5000); return () => clearInterval(t); }, []);
   const end = async (/** @type {boolean} */ all) => { try { await logout(all); } catch (err) { toast(/** @type {Error} */ (err).message, "bad"); } };
-  const cli = `k8s-cli --server ${location.origin} auth login` + (session?.login.identified_by === "header" ? ` ${session?.user}` : "");
+  const cli = `k8s-cli auth login${session?.login.identified_by === "header" ? ` ${session?.user}` : ""} --api-url ${location.origin}`;
   return html`<div class="page reading"><header class="page-head"><h1>${session?.user}</h1></header>
     ${error && !data && html`<${Failure} error=${error} retry=${reload} />`}${!data && !error && html`<${Loading} />`}
     ${data && html`<section class="card"><h2>Limits</h2><dl class="meters">${limits.map(([key, usage, label, form]) => {

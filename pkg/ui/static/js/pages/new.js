@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { submitFile } from "../actions.js";
 import { get, newKey, send, taskPath } from "../api.js";
 import { count, plural } from "../format.js";
-import { combinations, parseGrid, withEnvs } from "../grid.js";
+import { combinations, numberOf, parseGrid, withEnvs } from "../grid.js";
 import { groupName, groupPage } from "../groups.js";
 import { Failure, Icon, Loading, toast } from "../parts.js";
 import { go } from "../router.js";
@@ -41,7 +41,9 @@ function fromBody({ body, warnings }) {
   if (!found.length && body?.detail) return findingsOf(body.detail);
   // Warnings about the cluster are not about a field of the file.
   const more = (warnings || []).filter((w) => !found.some((f) => w.includes(f.text)));
-  return [...found, ...more.map((text) => ({ ...findingsOf(text)[0], verdict: "warning" }))];
+  const all = [...found, ...more.map((text) => ({ ...findingsOf(text)[0], verdict: "warning" }))];
+  const weight = (/** @type {Finding} */ f) => ["error", "warning"].indexOf(f.verdict) >>> 0; // others last
+  return all.sort((a, b) => weight(a) - weight(b));
 }
 
 /** Checks the file after each pause of typing. @param {string} text */
@@ -66,18 +68,42 @@ function useVerdict(text) {
   return verdict;
 }
 
-/** @param {{value: string, onChange: (v: string) => void, findings: Finding[]}} p */
-function Editor({ value, onChange, findings }) {
+/** Indents or outdents the selected lines. @param {HTMLTextAreaElement} area @param {boolean} out */
+function indent(area, out) {
+  const { value, selectionStart: a, selectionEnd: b } = area;
+  const from = value.lastIndexOf("\n", a - 1) + 1, text = value.slice(from, b);
+  const next = out ? text.replace(/^ {1,2}/gm, "") : text.replace(/^(?=.)/gm, "  ");
+  area.setRangeText(next, from, b, "preserve");
+  area.setSelectionRange(Math.max(from, a + (out ? Math.min(0, next.split("\n")[0].length - text.split("\n")[0].length) : 2)), b + next.length - text.length);
+}
+
+/** @param {HTMLTextAreaElement} area the new line begins like the line before, deeper after a colon */
+function newLine(area) {
+  const { value, selectionStart: a } = area;
+  const line = value.slice(value.lastIndexOf("\n", a - 1) + 1, a);
+  const deeper = /:\s*[|>]?[-+]?\s*$/.test(line) ? "  " : "";
+  area.setRangeText("\n" + (/^ */.exec(line)?.[0] || "") + deeper, a, area.selectionEnd, "end");
+}
+
+/** @param {{value: string, onChange: (v: string) => void, findings: Finding[], onSubmit: () => void}} p */
+function Editor({ value, onChange, findings, onSubmit }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const gutter = useRef(/** @type {HTMLElement | null} */ (null));
   const marks = new Map(findings.filter((f) => f.line).map((f) => [f.line, f.verdict]));
   const lines = Math.min(2000, value.split("\n").length);
   const key = (/** @type {KeyboardEvent} */ e) => {
-    if (e.key !== "Tab" || e.shiftKey || e.ctrlKey || !area.current || area.current.dataset.leave) return;
+    const el = area.current;
+    if (!el || e.altKey || e.isComposing) return;
+    if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); onSubmit(); return; }
+    if (e.ctrlKey || e.metaKey) return;
+    if (e.key === "Enter" && !e.shiftKey) newLine(el);
+    else if (e.key === "Tab" && !el.dataset.leave && (e.shiftKey || el.selectionStart !== el.selectionEnd)) indent(el, e.shiftKey);
+    else if (e.key === "Tab" && !el.dataset.leave) el.setRangeText("  ", el.selectionStart, el.selectionEnd, "end");
+    else return;
     e.preventDefault();
-    area.current.setRangeText("  ", area.current.selectionStart, area.current.selectionEnd, "end");
-    onChange(area.current.value);
+    onChange(el.value);
   };
+  useEffect(() => { if (!window.matchMedia("(max-width: 720px)").matches) area.current?.focus(); }, []);
   const escape = (/** @type {KeyboardEvent} */ e) => { if (area.current) e.key === "Escape" ? (area.current.dataset.leave = "yes") : e.key !== "Tab" && delete area.current.dataset.leave; };
   return html`<div class="editor"><div class="gutter" aria-hidden="true" ref=${gutter}>${Array.from({ length: lines }, (_, i) => html`<span key=${i} class=${marks.get(i + 1) || ""}>${i + 1}</span>`)}</div>
     <textarea ref=${area} aria-label="Task file" aria-describedby="editor-help" spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" value=${value}
@@ -126,24 +152,40 @@ function Grid({ grid, setGrid, parsed, total, form, setForm }) {
     <${GroupFields} form=${form} setForm=${setForm} problem=${groupProblem(form)} /></details>`;
 }
 
+/** @typedef {{text: string, grid: string, form: GroupForm}} Draft what the user typed, kept until the tab is closed */
+
+/** @param {string} from @returns {Draft | null} */
+function readDraft(from) { try { return JSON.parse(sessionStorage.getItem("draft-" + from) || "null"); } catch { return null; } }
+
+/** @param {string} from @param {Draft | null} draft */
+function writeDraft(from, draft) {
+  try {
+    if (draft?.text || draft?.grid) sessionStorage.setItem("draft-" + from, JSON.stringify(draft));
+    else sessionStorage.removeItem("draft-" + from);
+  } catch { /* not kept */ }
+}
+
 export function NewPage() {
   const from = new URLSearchParams(location.search).get("from") || "";
-  const [text, setText] = useState("");
-  const [grid, setGrid] = useState("");
-  const [loading, setLoading] = useState(!!from);
+  const [draft] = useState(() => readDraft(from));
+  const [text, setText] = useState(draft?.text || "");
+  const [grid, setGrid] = useState(draft?.grid || "");
+  const [loading, setLoading] = useState(!!from && !draft);
   const [error, setError] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState("");
   const [dragged, setDragged] = useState(false);
   const verdict = useVerdict(text);
-  const [form, setForm] = useState(/** @type {GroupForm} */ ({ name: "", parallel: "", failFast: false }));
+  const [form, setForm] = useState(/** @type {GroupForm} */ (draft?.form || { name: "", parallel: "", failFast: false }));
   const keys = useRef({ text: "", key: "", group: "" });
   useEffect(() => { document.title = "New task · k8s-cli"; }, []);
   useEffect(() => {
-    if (!from) return;
+    if (!from || draft) return;
     get(taskPath(from, "/spec")).then(({ data }) => { setText(toYAML(data)); setLoading(false); }, (e) => { setError(e); setLoading(false); });
   }, [from]);
-  const parsed = parseGrid(grid);
-  const all = parsed.error ? [] : combinations(parsed.variables);
+  const parsed = parseGrid(grid), number = parsed.error ? 0 : numberOf(parsed.variables);
+  const all = number > maxGrid ? [] : combinations(parsed.variables);
+  if (!parsed.error && all.length) try { withEnvs(text, all[0]); } catch (err) { parsed.error = /** @type {Error} */ (err).message; }
+  useEffect(() => { if (!loading) writeDraft(from, { text, grid, form }); }, [text, grid, form, loading]);
   const tooLarge = new Blob([text]).size > maxBytes;
 
   const read = async (/** @type {File | undefined} */ file) => {
@@ -162,6 +204,7 @@ export function NewPage() {
         const done = await submitFile(text, keys.current.key);
         toast(`Submitted the task ${done.task_id}.`, "good", done.warnings);
         keys.current.text = "";
+        writeDraft(from, null);
         go("/ui/tasks/" + done.task_id);
         return;
       }
@@ -172,21 +215,22 @@ export function NewPage() {
       }
       toast(`Submitted ${plural(all.length, "task")}.`, "good");
       keys.current.text = "";
+      writeDraft(from, null);
       go(groupPage(query.group));
     } catch (err) { toast(`${busy || "The submission"}: ${/** @type {Error} */ (err).message}`, "bad"); }
     setBusy("");
   };
-  const ready = verdict?.ok && verdict.text === text && !parsed.error && !(all.length && groupProblem(form)) && all.length <= maxGrid && !tooLarge && !busy;
+  const ready = verdict?.ok && verdict.text === text && !parsed.error && !(all.length && groupProblem(form)) && number <= maxGrid && !tooLarge && !busy;
   const redacted = from && /redacted|\*\*\*/i.test(text) && /^secrets:/m.test(text);
   if (loading) return html`<div class="page"><${Loading} /></div>`;
   return html`<div class=${"page new-page" + (dragged ? " dragged" : "")} onDragOver=${(/** @type {Event} */ e) => { e.preventDefault(); setDragged(true); }} onDragLeave=${() => setDragged(false)} onDrop=${drop}>
     <header class="page-head"><h1>${from ? "Run again" : "New task"}</h1>${from && html`<p class="dim">the task file of <a href=${"/ui/tasks/" + from}><code>${from}</code></a></p>`}<span class="grow"></span>
-      ${!text && html`<button class="button" onClick=${() => setText(example)}>Example</button>`}
+      ${!text ? html`<button class="button" onClick=${() => setText(example)}>Example</button>` : html`<button class="button quiet" onClick=${() => { setText(""); setGrid(""); }}>Clear</button>`}
       <label class="button file-button"><${Icon} name="up" />Open a file<input type="file" class="offscreen" accept=".yaml,.yml,text/yaml" onChange=${(/** @type {any} */ e) => read(e.currentTarget.files[0])} /></label></header>
     ${error && html`<${Failure} error=${error} />`}
     ${redacted && html`<p class="note"><${Icon} name="warning" />The server does not return the values of secrets. Enter the values again.</p>`}
-    <div class="new-columns"><div><${Editor} value=${text} onChange=${setText} findings=${verdict?.findings || []} /><p class="dim small" id="editor-help">Tab indents. Esc, then Tab leaves the field.${tooLarge ? html` <span class="warn-text">The file is larger than 128 KiB.</span>` : ""}</p>
-        <${Grid} grid=${grid} setGrid=${setGrid} parsed=${parsed} total=${all.length} form=${form} setForm=${setForm} />
+    <div class="new-columns"><div><${Editor} value=${text} onChange=${setText} findings=${verdict?.findings || []} onSubmit=${() => { if (ready) submit(); }} /><p class="dim small" id="editor-help">Tab and Shift+Tab indent. Ctrl+Enter submits. Esc, then Tab leaves the field.${tooLarge ? html` <span class="warn-text">The file is larger than 128 KiB.</span>` : ""}</p>
+        <${Grid} grid=${grid} setGrid=${setGrid} parsed=${parsed} total=${number} form=${form} setForm=${setForm} />
         <p class="buttons left"><button class="button primary big" disabled=${!ready} onClick=${submit}>${busy || (all.length ? `Submit ${plural(all.length, "task")}` : "Submit the task")}</button></p></div>
       <div><section class="card verdict-card" aria-label="Verdict"><${Verdict} verdict=${verdict} pending=${!!text.trim() && verdict?.text !== text} /></section>
         ${verdict?.ok && verdict.objects.length > 0 && html`<details class="card"><summary><h2>Kubernetes objects</h2><span class="dim">${verdict.objects.map((/** @type {any} */ o) => o.kind).join(", ")}</span></summary><pre class="code" tabindex="0">${verdict.objects.map(toYAML).join("---\n")}</pre></details>`}</div></div></div>`;

@@ -12,6 +12,17 @@ import { useLive } from "./capacity.js";
 /** @typedef {import("../types").components["schemas"]["Summary"]} Summary */
 
 const first = 20;
+const some = 50; // tasks of a reason whose messages are compared
+
+/** @typedef {{reason: string, tasks: number, oldest: TaskStatus[]}} Wait tasks that wait for one reason */
+
+/** The different messages of the tasks, with the number of tasks of each. @param {Wait} w @returns {[string, number][]} */
+function messages(w) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { metadata: { message } } of w.oldest) if (message) counts.set(message, (counts.get(message) || 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 3);
+}
 
 /** @param {boolean} all @param {AbortSignal} signal */
 async function load(all, signal) {
@@ -26,10 +37,10 @@ async function load(all, signal) {
   // The reasons of the summary are also those of failed tasks, so each one is counted among the pending tasks.
   const others = Object.keys(summary.data.by_reason).filter((r) => !queueReasons.includes(r)).slice(0, 40);
   const waits = await Promise.all(others.map(async (reason) => {
-    const { data, headers } = await get("/tasks", { query: { ...query, reason, limit: 1 }, signal });
-    return { reason, tasks: Number(headers.get("X-Total-Count")), oldest: /** @type {TaskStatus | undefined} */ (data.tasks[0]) };
+    const { data, headers } = await get("/tasks", { query: { ...query, reason, limit: some }, signal });
+    return { reason, tasks: Number(headers.get("X-Total-Count")), oldest: /** @type {TaskStatus[]} */ (data.tasks) };
   }));
-  return { summary: /** @type {Summary} */ (summary.data), tasks, queued: Number(next.headers.get("X-Total-Count")), waits: waits.filter((w) => w.oldest).sort((a, b) => b.tasks - a.tasks) };
+  return { summary: /** @type {Summary} */ (summary.data), tasks, queued: Number(next.headers.get("X-Total-Count")), waits: waits.filter((w) => w.oldest.length).sort((a, b) => b.tasks - a.tasks) };
 }
 
 export function QueuePage() {
@@ -60,12 +71,12 @@ export function QueuePage() {
     ${all && summary.by_user && html`<${Users} byUser=${summary.by_user} />`}</div>`;
 }
 
-/** @param {{title: string, none: string, waits: {reason: string, tasks: number, oldest?: TaskStatus}[]}} p */
+/** @param {{title: string, none: string, waits: Wait[]}} p */
 function Waits({ title, none, waits }) {
   if (!waits.length && !none) return null;
   return html`<section class="card"><h2>${title}</h2>
       ${waits.length === 0 ? html`<p class="dim">${none}</p>` : html`<ul class="reasons">${waits.map((w) => html`<li key=${w.reason}><a href=${`/ui/?q=${encodeURIComponent("reason:" + w.reason)}&status=pending`}><b class="num">${count(w.tasks)}</b>
-        <span><span>${sentence(w.reason) || w.reason}</span><small><code>${w.reason}</code> · the oldest was submitted <${Age} at=${Date.parse(/** @type {TaskStatus} */ (w.oldest).created_at)} suffix=" ago" />${w.oldest?.metadata.message ? `: ${w.oldest.metadata.message}` : ""}</small></span></a></li>`)}</ul>`}</section>`;
+        <span><span>${sentence(w.reason) || w.reason}</span><small><code>${w.reason}</code> · the oldest was submitted <${Age} at=${Date.parse(w.oldest[0].created_at)} suffix=" ago" /></small>${messages(w).map(([text, n], _, all) => html`<small key=${text}>${all.length > 1 ? `${count(n)} of the oldest ${count(w.oldest.length)}: ` : ""}${text}</small>`)}</span></a></li>`)}</ul>`}</section>`;
 }
 
 /** @param {Summary["backlog"]} b */

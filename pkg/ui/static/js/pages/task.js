@@ -6,16 +6,21 @@ import { get, send, server, taskPath } from "../api.js";
 import { local, plural, precise, utc } from "../format.js";
 import { groupPage } from "../groups.js";
 import { useKeys } from "../keys.js";
-import { Stream, onEvents } from "../live.js";
-import { Age, Bar, Copy, Elapsed, Failure, Icon, Loading, Status, useData } from "../parts.js";
+import { later } from "../events.js";
+import { onEvents } from "../live.js";
+import { Outputs } from "../outputs.js";
+import { Age, Bar, Copy, Elapsed, Failure, Icon, Loading, Status, TabList, useData } from "../parts.js";
+import { sentence } from "../reasons.js";
 import { go, place, setParams } from "../router.js";
 import { throttle, useStore } from "../store.js";
 import { After, Annotations, Message, Ports, TimeLimit } from "../taskfacts.js";
+import { TerminalPanel } from "../terminalpanel.js";
+import { What } from "../what.js";
 import { toYAML } from "../yaml.js";
 
 /** @typedef {import("../types").components["schemas"]["TaskStatus"]} Task */
 /** @typedef {import("../types").components["schemas"]["Node"]} Node */
-/** @typedef {import("../live.js").Event} Event */
+/** @typedef {import("../events.js").Event} Event */
 
 const manyNodes = 64; // nodes in the table at first
 
@@ -39,11 +44,27 @@ function useEvents(id, exists) {
   useEffect(() => {
     if (!exists) return;
     setEvents([]);
-    const stream = new Stream(taskPath(id, "/events"), {
-      onEvents: (more) => setEvents((old) => [...old, ...more].slice(-2000)),
-      onReset: () => setEvents([]),
+    const add = (/** @type {Event[]} */ more) => setEvents((old) => {
+      const last = old.at(-1)?.id || "0.0", after = more.filter((e) => e.task_id === id && e.id && later(e.id, last));
+      return after.length ? [...old, ...after].slice(-2000) : old;
     });
-    return () => stream.close();
+    const abort = new AbortController();
+    // While the request is on its way, new events wait behind those of its response.
+    let read = Promise.resolve();
+    let last = "0";
+    const more = () => {
+      read = read.then(async () => {
+        for (;;) {
+          const { data } = await get(taskPath(id, "/events"), { query: { last_event_id: last }, signal: abort.signal });
+          if (!data.events.length) return;
+          add(data.events);
+          last = data.events.at(-1).id;
+        }
+      }).catch(() => {});
+    };
+    const end = onEvents({ onEvents: (later) => { read = read.then(() => add(later)); }, onReset: more });
+    more();
+    return () => { end(); abort.abort(); };
   }, [id, exists]);
   return events;
 }
@@ -71,9 +92,27 @@ function Since({ task }) {
 
 /** @typedef {{name: string, from: number, to?: number, tone: string}} Phase */
 
+/** What a task waits for before it runs, by reason. @type {Record<string, string>} */
+const waits = {
+  InBacklog: "queued", MaxActiveJobs: "queued", MaxActiveJobsPerUser: "queued", MaxUnschedulablePods: "queued", MaxParallelTasks: "waits for its group",
+  WaitsForTask: "waits for other tasks", WaitsForJobGroup: "waits for its job group", Unschedulable: "waits for a machine", NotScheduled: "waits for a machine",
+  SchedulingGated: "waits for a machine", JobSuspended: "waits for a quota", QuotaExceeded: "waits for a quota", ContainerCreating: "pulls the image", ErrImagePull: "cannot pull the image",
+  ImagePullBackOff: "cannot pull the image", FetchingFiles: "downloads its files", BackOff: "waits for the next attempt",
+};
+
+/** When the first node began to run, in its first attempt, and when the last one ended. @param {Task} task @returns {{from?: number, to?: number}} */
+export function span(task) {
+  const { nodes } = task.metadata;
+  const times = (/** @type {(string | undefined)[]} */ all) => all.flatMap((t) => (t ? [Date.parse(t)] : []));
+  const starts = times(nodes.flatMap((n) => [n.started_at, ...(n.attempts || []).map((a) => a.started_at)]));
+  if (!starts.length) return {};
+  const ends = times(nodes.flatMap((n) => [n.finished_at, ...(n.attempts || []).map((a) => a.finished_at)]));
+  return { from: Math.min(...starts), to: isActive(task.status) ? undefined : ends.length ? Math.max(...ends) : Date.parse(task.updated_at) };
+}
+
 /** The phases of a task with their times. @param {Task} task @param {Event[]} events @returns {Phase[]} */
-function timeline(task, events) {
-  const created = Date.parse(task.created_at);
+export function timeline(task, events) {
+  const created = Date.parse(task.created_at), whole = span(task);
   /** @type {Phase[]} */
   const phases = [];
   const begin = (/** @type {string} */ name, /** @type {number} */ at, /** @type {string} */ tone) => {
@@ -82,25 +121,26 @@ function timeline(task, events) {
     if (last && last.to === undefined) last.to = Math.max(at, last.from);
     phases.push({ name, from: Math.max(at, last?.to || at), tone });
   };
-  begin("queued", created, "pending");
+  begin(waits[events.find((e) => e.reason)?.reason || ""] || "queued", created, "pending");
+  let attempts = 1;
   for (const e of events) {
     const at = Date.parse(e.time);
-    if (e.type === "restart") begin(`restart ${e.attempt?.attempt || ""}`.trim(), at, "failed");
-    else if (e.status === "running") begin("running", at, "running");
+    if (whole.to && at > whole.to) break;
+    if (e.type === "restart") { attempts = Math.max(attempts, (e.attempt?.attempt || 0) + 1); begin("waits for the next attempt", at, "failed"); }
+    else if (e.status === "running") { if (e.type === "phase" || attempts > 1) begin(attempts > 1 ? `attempt ${attempts}` : "running", attempts > 1 ? at : whole.from ?? at, "running"); }
     else if (e.status === "pending" && e.reason === "Applied") begin("starting", at, "starting");
-    else if (e.status === "pending" && e.reason && e.reason !== "InBacklog") begin(e.reason, at, "starting");
-    else if (!isActive(e.status)) end(phases, at);
+    else if (e.status === "pending" && e.reason) begin(waits[e.reason] || sentence(e.reason) || e.reason, at, "starting");
+    else if (!isActive(e.status)) end(phases, whole.to ?? at);
   }
   // Nodes know when they started and ended, also where no event says so.
-  const starts = task.metadata.nodes.map((n) => n.started_at && Date.parse(n.started_at)).filter(Boolean).map(Number);
-  if (starts.length && !phases.some((p) => p.name === "running")) {
-    const last = phases[phases.length - 1], ended = last.to, at = Math.min(...starts);
-    if (at >= last.from) {
-      last.to = at;
-      phases.push({ name: "running", from: at, to: ended && Math.max(at, ended), tone: "running" });
+  if (whole.from && !phases.some((p) => p.tone === "running")) {
+    const last = phases[phases.length - 1];
+    if (whole.from >= last.from) {
+      last.to = whole.from;
+      phases.push({ name: "running", from: whole.from, tone: "running" });
     }
   }
-  if (!isActive(task.status)) end(phases, Date.parse(task.updated_at));
+  if (!isActive(task.status)) end(phases, whole.to ?? Date.parse(task.updated_at));
   return phases;
 }
 
@@ -134,9 +174,9 @@ function Nodes({ task }) {
   return html`<section class="card"><div class="card-head"><h2>${plural(m.num_nodes, "node")}</h2><p class="dim num">${[[m.succeeded_nodes, "completed"], [m.running_nodes, "running"], [m.pending_nodes, "pending"], [m.failed_nodes, "failed"]].filter(([n]) => n).map(([n, word]) => `${n} ${word}`).join(", ")}</p></div>
     ${m.num_nodes > 1 && html`<div class="nodes-bar"><${Bar} used=${m.succeeded_nodes} other=${m.running_nodes} of=${m.num_nodes} label=${`${m.succeeded_nodes} of ${m.num_nodes} nodes completed, ${m.running_nodes} running`} /></div>`}
     <div class="scroll-x"><table class="plain as-cards"><thead><tr><th class="right">Node</th><th>Status</th><th>Machine</th><th>Pod</th><th>Duration</th><th class="right">Exit code</th>${m.max_restarts && html`<th class="right">Attempt</th>`}<th>Reason</th><th><span class="offscreen">Log</span></th></tr></thead>
-    <tbody>${m.nodes.slice(0, most).map((n) => html`<tr key=${n.rank}><th scope="row" class="right num">${n.rank}</th><td><${Status} status=${n.status} /></td><td>${n.host || html`<span class="none">–</span>`}</td><td><code class="wrap-any">${n.pod || n.job}</code></td>
-      <td>${n.started_at ? html`<${Elapsed} from=${Date.parse(n.started_at)} to=${n.finished_at ? Date.parse(n.finished_at) : undefined} />` : html`<span class="none">–</span>`}</td><td class="right num">${n.exit_code ?? html`<span class="none">–</span>`}</td>
-      ${m.max_restarts && html`<td class="right num">${n.attempt || 1}${n.max_attempts ? ` of ${n.max_attempts}` : ""}</td>`}<td>${n.reason && html`${n.message && n.message !== m.message ? n.message + " " : ""}<code>${n.reason}</code>`}</td><td class="right"><a href=${`/ui/tasks/${task.task_id}/logs?node=${n.rank}`}>log</a></td></tr>`)}</tbody></table></div>
+    <tbody>${m.nodes.slice(0, most).map((n, i) => html`<tr key=${n.rank}><th scope="row" class="right num">${n.rank}</th><td><${Status} status=${n.status} /></td><td>${n.host || html`<span class="none">–</span>`}</td><td><code class="wrap-any">${n.pod || n.job}</code></td>
+      <td>${n.started_at ? html`<${Elapsed} from=${Date.parse(n.started_at)} to=${n.finished_at ? Date.parse(n.finished_at) : isActive(n.status) && isActive(task.status) ? undefined : Date.parse(task.updated_at)} />` : html`<span class="none">–</span>`}</td><td class="right num">${n.exit_code ?? html`<span class="none">–</span>`}</td>
+      ${m.max_restarts && html`<td class="right num">${n.attempt || 1}${n.max_attempts ? ` of ${n.max_attempts}` : ""}</td>`}<td>${n.reason && html`${n.message && n.message !== m.message && n.message !== m.nodes[i - 1]?.message ? n.message + " " : ""}<code>${n.reason}</code>`}</td><td class="right"><a href=${`/ui/tasks/${task.task_id}/logs?node=${n.rank}`}>log</a></td></tr>`)}</tbody></table></div>
     ${m.nodes.length > most && html`<p><button class="button" onClick=${() => setMost(m.nodes.length)}>Show all ${plural(m.nodes.length, "node")}</button></p>`}
     ${earlier && html`<h3>Earlier attempts</h3><div class="scroll-x"><table class="plain as-cards"><thead><tr><th class="right">Node</th><th class="right">Attempt</th><th>Machine</th><th>Duration</th><th class="right">Exit code</th><th>Reason</th><th><span class="offscreen">Log</span></th></tr></thead>
       <tbody>${m.nodes.flatMap((n) => (n.attempts || []).map((a) => html`<tr key=${n.rank + "." + a.attempt}><td class="right num">${n.rank}</td><td class="right num">${a.attempt}</td><td>${a.host}</td><td>${a.started_at && a.finished_at ? html`<${Elapsed} from=${Date.parse(a.started_at)} to=${Date.parse(a.finished_at)} />` : "–"}</td><td class="right num">${a.exit_code ?? "–"}</td><td>${a.message || ""} <code>${a.reason}</code></td>
@@ -167,17 +207,21 @@ async function objects(id, signal) {
   return "# The objects that the server would create for this task file now. Names contain another ID.\n" + preview.objects.map(toYAML).join("---\n");
 }
 
-const tabs = [["overview", "Overview"], ["events", "Events"], ["spec", "Task file"], ["objects", "Kubernetes objects"], ["raw", "JSON"]];
+/** @type {[string, string][]} */
+const tabs = [["overview", "Overview"], ["events", "Events"], ["spec", "Task file"], ["objects", "Kubernetes objects"], ["raw", "JSON"], ["terminal", "Terminal"]];
 
 /** @param {{id: string}} p */
 export function TaskPage({ id }) {
   const { search } = useStore(place), { session } = useStore(server);
   const { data: task, error, reload } = useTask(id);
   const events = useEvents(id, !!task);
+  const { data: file = /** @type {import("../what.js").File} */ ({}) } = useData((signal) => (task ? spec(id, signal) : Promise.resolve({})), [id, !!task]);
   const [stopping, setStopping] = useState(false);
+  const [terminal, setTerminal] = useState(false); // it was opened
   const tab = new URLSearchParams(search).get("tab") || "overview";
   const panel = useRef(null);
   useEffect(() => { document.title = `${task?.name || id} · k8s-cli`; }, [task?.name]);
+  useEffect(() => { if (tab === "terminal") setTerminal(true); }, [tab]);
   useKeys({
     l: () => go(`/ui/tasks/${id}/logs`), e: () => setParams({ tab: "events" }), y: () => setParams({ tab: "spec" }), o: () => setParams({ tab: "" }),
     s: () => setStopping(true), r: () => go("/ui/new?from=" + id),
@@ -188,14 +232,14 @@ export function TaskPage({ id }) {
   }
   if (!task) return html`<div class="page"><${Loading} /></div>`;
   const m = task.metadata;
-  const starts = m.nodes.map((n) => n.started_at).filter(Boolean).map((t) => Date.parse(/** @type {string} */ (t)));
-  const exits = [...new Set(m.nodes.map((n) => n.exit_code).filter((c) => c !== undefined))];
+  const { from, to } = span(task);
+  const failed = m.nodes.filter((n) => n.status === "failed" && n.exit_code), exits = [...new Set((failed.length ? failed : m.nodes).map((n) => n.exit_code).filter((c) => c !== undefined))];
   const other = session?.user && m.user !== session.user;
   return html`<div class="page task-page"><header class="task-head">
       <p class="crumbs"><a href="/ui/">Tasks</a></p>
       <div class="task-title"><h1 class="wrap-any">${task.name}</h1><${Status} status=${task.status} /></div>
       <dl class="inline"><div><dt>ID</dt><dd><code>${task.task_id}</code></dd></div><div><dt>User</dt><dd>${m.user}${other ? html` <b class="tag">another user</b>` : ""}</dd></div>${m.group && html`<div><dt>Group</dt><dd><a class="wrap-any" href=${groupPage(m.group, m.user)}>${m.group}</a></dd></div>`}<div><dt>Submitted</dt><dd><${Age} at=${Date.parse(task.created_at)} suffix=" ago" /></dd></div>
-        ${starts.length > 0 && html`<div><dt>Duration</dt><dd><${Elapsed} from=${Math.min(...starts)} to=${isActive(task.status) ? undefined : Date.parse(task.updated_at)} /></dd></div>`}
+        ${from && html`<div><dt>Duration</dt><dd><${Elapsed} from=${from} to=${to} /></dd></div>`}
         ${exits.length > 0 && html`<div><dt>Exit code</dt><dd class="num">${exits.join(", ")}</dd></div>`}
         ${m.restarts && html`<div><dt>Restarts</dt><dd class="num">${m.restarts}${m.max_restarts ? ` of ${m.max_restarts}` : ""}</dd></div>`}
         <${TimeLimit} task=${task} /><${Annotations} task=${task} /></dl>
@@ -204,12 +248,13 @@ export function TaskPage({ id }) {
         <a class="button" href=${"/ui/new?from=" + id}><${Icon} name="again" />Run again</a>
         <${Copy} text=${location.origin + "/ui/tasks/" + id} label="Copy link" /><${Copy} text=${"k8s-cli jobs status " + id} label="Copy CLI command" /></div></header>
     ${error && html`<p class="field-error" role="alert"><${Icon} name="warning" />${error.message} The page shows the last data.</p>`}
-    <div class="tabs" role="tablist" aria-label="Parts of the task">${tabs.map(([key, label]) => html`<button key=${key} class="tab" role="tab" id=${"tab-" + key} aria-selected=${tab === key ? "true" : "false"} aria-controls="panel" onClick=${() => setParams({ tab: key === "overview" ? "" : key })}>${label}</button>`)}</div>
+    <${TabList} label="Parts of the task" tabs=${tabs} now=${tab} panel="panel" onSelect=${(/** @type {string} */ key) => setParams({ tab: key === "overview" ? "" : key })} />
     <div class="panel" id="panel" role="tabpanel" aria-labelledby=${"tab-" + tab} ref=${panel}>
-      ${tab === "overview" && html`<${Why} task=${task} /><${After} task=${task} events=${events} /><${Timeline} task=${task} events=${events} /><${Nodes} task=${task} /><${Ports} task=${task} />`}
+      ${tab === "overview" && html`<${Why} task=${task} /><${After} task=${task} events=${events} /><${Timeline} task=${task} events=${events} /><${Nodes} task=${task} /><${Outputs} task=${task} paths=${file.outputs || []} /><${What} file=${file} /><${Ports} task=${task} />`}
       ${tab === "events" && html`<section class="card"><${Events} events=${events} /></section>`}
       ${tab === "spec" && html`<${Document} key="spec" name=${id + ".yaml"} keys=${[id]} load=${(/** @type {AbortSignal} */ s) => spec(id, s).then(toYAML)} />`}
       ${tab === "objects" && html`<${Document} key="objects" name=${id + "-objects.yaml"} keys=${[id]} load=${(/** @type {AbortSignal} */ s) => objects(id, s)} />`}
-      ${tab === "raw" && html`<${Document} key="raw" name=${id + ".json"} keys=${[id, task.updated_at]} load=${async () => JSON.stringify(task, null, 2) + "\n"} />`}</div>
+      ${tab === "raw" && html`<${Document} key="raw" name=${id + ".json"} keys=${[id, task.updated_at]} load=${async () => JSON.stringify(task, null, 2) + "\n"} />`}
+      ${terminal && html`<${TerminalPanel} task=${task} hidden=${tab !== "terminal"} />`}</div>
     ${stopping && html`<${StopDialog} tasks=${[{ id, name: task.name, status: task.status, user: m.user }]} me=${session?.user} onClose=${() => { setStopping(false); reload(); }} />`}</div>`;
 }

@@ -2,6 +2,7 @@
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html.js";
 import { StopDialog, isActive } from "../actions.js";
 import { get, server } from "../api.js";
+import { AgainDialog } from "../rerun.js";
 import { count, plural } from "../format.js";
 import { groupPage } from "../groups.js";
 import { useKeys } from "../keys.js";
@@ -12,10 +13,18 @@ import { sentence } from "../reasons.js";
 import { go, place, setParams } from "../router.js";
 import { scope, showAll } from "../scope.js";
 import { throttle, useStore } from "../store.js";
-import { TaskList } from "../tasklist.js";
+import { TaskList, pointOf } from "../tasklist.js";
 import { VirtualRows, scrollTo } from "../virtual.js";
 
 /** @typedef {import("../tasklist.js").Row} Row */
+
+const mostAgain = 1000; // tasks that run again at once
+
+/** Whether the user may open a task. @param {Row} r */
+function mayOpen(r) {
+  const { session } = server.get();
+  return !!session?.admin || r.user === session?.user;
+}
 
 const phases = ["pending", "running", "completed", "failed", "stopped"];
 
@@ -23,28 +32,45 @@ const phases = ["pending", "running", "completed", "failed", "stopped"];
 /** @type {Column[]} */
 const columns = [
   { id: "status", label: "Status", width: "7.25rem", sort: "status", always: true, cell: (r) => html`<${Status} status=${r.status} />` },
-  { id: "name", label: "Name", width: "minmax(9rem, 1.6fr)", sort: "name", always: true, cell: (r) => html`<a class="task-name clip" href=${"/ui/tasks/" + r.id} tabindex="-1" title=${r.name}>${r.name}</a>` },
+  { id: "name", label: "Name", width: "minmax(9rem, 1.6fr)", sort: "name", always: true, cell: (r) => (mayOpen(r) ? html`<a class="task-name clip" href=${"/ui/tasks/" + r.id} tabindex="-1" title=${r.name}>${r.name}</a>` : html`<span class="task-name clip" title="Only the user and administrators open this task">${r.name}</span>`) },
   { id: "id", label: "ID", width: "6.2rem", cell: (r) => html`<code class="id">${r.id}</code>` },
-  { id: "group", label: "Group", width: "minmax(5rem, .7fr)", cell: (r) => r.group && html`<a class="clip" href=${groupPage(r.group, r.user)} tabindex="-1" title=${r.group}>${r.group}</a>` },
+  { id: "group", label: "Group", width: "minmax(5rem, .7fr)", cell: (r) => r.group && !mayOpen(r) ? html`<span class="clip" title=${r.group}>${r.group}</span>` : r.group && html`<a class="clip" href=${groupPage(r.group, r.user)} tabindex="-1" title=${r.group}>${r.group}</a>` },
   { id: "user", label: "User", width: "minmax(6rem, .8fr)", cell: (r) => html`<span class="clip" title=${r.user}>${r.user}</span>` },
   { id: "age", label: "Submitted", width: "6rem", sort: "created", cell: (r) => html`<${Age} at=${r.created * 1000} suffix=" ago" />` },
-  { id: "duration", label: "Duration", width: "6rem", sort: "started", cell: (r) => (r.started ? html`<${Elapsed} from=${r.started * 1000} to=${r.ended ? r.ended * 1000 : undefined} />` : html`<span class="none">–</span>`) },
+  { id: "duration", label: "Duration", width: "6rem", cell: (r) => (r.started ? html`<${Elapsed} from=${r.started * 1000} to=${r.ended ? r.ended * 1000 : undefined} />` : html`<span class="none">–</span>`) },
+  { id: "started", label: "Started", width: "6rem", sort: "started", hidden: true, cell: (r) => (r.started ? html`<${Age} at=${r.started * 1000} suffix=" ago" />` : html`<span class="none">–</span>`) },
   { id: "ended", label: "Ended", width: "6rem", sort: "ended", hidden: true, cell: (r) => (r.ended ? html`<${Age} at=${r.ended * 1000} suffix=" ago" />` : html`<span class="none">–</span>`) },
   { id: "resources", label: "Nodes, GPUs", width: "7.5rem", cell: (r) => html`<span class="num">${r.nodes > 1 || !r.gpus ? plural(r.nodes, "node") : ""}${r.nodes > 1 && r.gpus ? " × " : ""}${r.gpus || ""}</span>` },
+  { id: "point", label: "Variables", width: "minmax(7rem, 1.2fr)", cell: (r) => html`<span class="clip" title=${r.point}>${r.point}</span>` },
   { id: "restarts", label: "Restarts", width: "5rem", hidden: true, cell: (r) => html`<span class="num">${r.restarts || html`<span class="none">–</span>`}</span>` },
   { id: "why", label: "Reason", width: "minmax(10rem, 2.4fr)", cell: (r) => html`<${Why} row=${r} />` },
 ];
 
+/** A column for a variable of a sweep. A value is a link to the tasks with this value. @param {string} name @returns {Column} */
+const variableColumn = (name) => ({
+  id: "point:" + name, label: name, width: "minmax(4rem, .6fr)", sort: "point:" + name, cell: (r) => {
+    const value = pointOf(r).find(([n]) => n === name)?.[1];
+    return value === undefined ? html`<span class="none">–</span>` : html`<button class="value clip" tabindex="-1" title=${`Only tasks with ${name}=${value}`} onClick=${() => addWord(`point:${name}=${value}`)}>${value}</button>`;
+  },
+});
+
+/** Adds a word to the search. @param {string} word */
+function addWord(word) {
+  const q = new URLSearchParams(location.search).get("q") || "";
+  if (!q.split(" ").includes(word)) setParams({ q: `${q} ${word}`.trim() });
+}
+
 /** @param {{row: Row}} p */
 function Why({ row }) {
   if (!row.reason) return row.restarts ? html`<span class="dim">${plural(row.restarts, "restart")}</span>` : null;
-  const text = row.message || sentence(row.reason);
+  const text = row.last_line || row.message || sentence(row.reason), code = row.exit_code !== undefined && row.reason === "Error" ? `exit code ${row.exit_code}` : "";
+  if (code) return html`<span class="clip why" title=${`${code}${text ? ": " + text : ""}`}>${code} ${row.last_line ? html`<code>${row.last_line}</code>` : ""}</span>`;
   return html`<span class="clip why" title=${`${row.reason}${text ? ": " + text : ""}`}>${text ? html`${text} <code>${row.reason}</code>` : html`<code>${row.reason}</code>`}${isActive(row.status) && html` <span class="dim">for <${Age} at=${(row.since || row.created) * 1000} /></span>`}</span>`;
 }
 
 const narrow = window.matchMedia("(max-width: 720px)");
 const middle = window.matchMedia("(max-width: 1080px)");
-const rowHeight = () => (narrow.matches ? 92 : 38);
+const rowHeight = () => (narrow.matches ? 62 : 38);
 
 /** @returns {string[]} */
 function storedColumns() {
@@ -65,10 +91,11 @@ function listParams(search, all, group) {
   const p = new URLSearchParams(search);
   const q = parse(p.get("q") || "");
   const params = /** @type {Record<string, any>} */ ({ ...q.params, sort: p.get("sort") || "-created" });
-  if (p.get("status")) params.status = p.get("status");
+  const named = q.params.status, status = p.get("status") || (Array.isArray(named) && named.length === 1 ? named[0] : "");
+  if (status) params.status = status;
   if (group) Object.assign(params, { group: group.name }, group.user && { user: group.user });
   else if (all && !params.user) params.all_users = true;
-  return { params, q, text: p.get("q") || "", status: p.get("status") || "", sort: params.sort };
+  return { params, q, text: p.get("q") || "", status, sort: params.sort };
 }
 
 /** The numbers on the tabs: those of the summary, or with a search those of the search. @param {Record<string, any>} params @param {boolean} searching @param {boolean} all @param {boolean} skip */
@@ -125,10 +152,15 @@ function useTaskList(key, params, skip) {
   useEffect(() => {
     current.current = list;
     if (!list) return;
-    list.changed = () => { if (!frame.current) frame.current = requestAnimationFrame(() => { frame.current = 0; setVersion((v) => v + 1); }); };
-    const look = throttle(() => list.lookForNew(), 700);
+    const look = throttle(() => list.sync(), 700);
+    list.changed = () => {
+      if (!frame.current) frame.current = requestAnimationFrame(() => { frame.current = 0; setVersion((v) => v + 1); });
+      if (!list.isBehind || list.loading || list.error || !list.isIdle()) return;
+      if (!list.outdated && list.waiting.length === list.fresh) list.show();
+      else look();
+    };
     if (kept.has(key)) look();
-    const end = onEvents({ onEvents: (events) => { if (list.apply(events)) look(); }, onReset: () => list.reload() });
+    const end = onEvents({ onEvents: (events) => { if (list.apply(events)) look(); }, onReset: look });
     const timer = setInterval(() => { if (!document.hidden) look(); }, 15_000);
     setVersion((v) => v + 1);
     return () => {
@@ -166,16 +198,34 @@ function SearchBox({ text, error, id, inputRef, onDown }) {
       aria-invalid=${error ? "true" : undefined} aria-describedby=${error ? "search-error" : undefined} onInput=${type} onKeyDown=${key} /><kbd class="wide-only">/</kbd></div>`;
 }
 
-/** @param {{chosen: string[], onChange: (ids: string[]) => void}} p */
-function ColumnChooser({ chosen, onChange }) {
+const widest = ["id", "resources", "group"]; // columns that a narrow window has no room for
+
+/** @param {{chosen: string[], isMiddle: boolean, onChange: (ids: string[]) => void}} p */
+function ColumnChooser({ chosen, isMiddle, onChange }) {
   const toggle = (/** @type {string} */ id) => onChange(columns.map((c) => c.id).filter((c) => (c === id ? !chosen.includes(c) : chosen.includes(c))));
-  return html`<details class="menu wide-only"><summary class="button" title="Columns"><${Icon} name="columns" />Columns</summary>
-    <div class="menu-body">${columns.filter((c) => !c.always).map((c) => html`<label key=${c.id}><input type="checkbox" checked=${chosen.includes(c.id)} onChange=${() => toggle(c.id)} /> ${c.label}</label>`)}</div></details>`;
+  const ref = useRef(/** @type {HTMLDetailsElement | null} */ (null));
+  useEffect(() => {
+    const close = (/** @type {Event} */ e) => {
+      const el = ref.current;
+      if (!el?.open || (e instanceof KeyboardEvent ? e.key !== "Escape" : el.contains(/** @type {Node} */ (e.target)))) return;
+      el.open = false;
+      if (e instanceof KeyboardEvent) { e.stopPropagation(); el.querySelector("summary")?.focus(); }
+    };
+    document.addEventListener("keydown", close, true);
+    document.addEventListener("pointerdown", close);
+    return () => { document.removeEventListener("keydown", close, true); document.removeEventListener("pointerdown", close); };
+  }, []);
+  const hides = (/** @type {string} */ id) => isMiddle && widest.includes(id);
+  return html`<details class="menu wide-only" ref=${ref}><summary class="button" title="Columns"><${Icon} name="columns" />Columns</summary>
+    <div class="menu-body">${columns.filter((c) => !c.always).map((c) => html`<label key=${c.id} title=${hides(c.id) ? "The window is too narrow for this column" : undefined}><input type="checkbox" checked=${chosen.includes(c.id) && !hides(c.id)} disabled=${hides(c.id)} onChange=${() => toggle(c.id)} /> ${c.label}</label>`)}
+      ${isMiddle && html`<small class="dim">Some columns need a wider window.</small>`}</div></details>`;
 }
 
-/** @param {{counts: Record<string, number> | null, status: string}} p */
-function Tabs({ counts, status }) {
-  const tab = (/** @type {string} */ id, /** @type {string} */ label) => html`<button key=${id} class=${"tab " + id} aria-pressed=${status === id ? "true" : "false"} onClick=${() => setParams({ status: id })}>
+/** @param {{counts: Record<string, number> | null, status: string, text: string}} p */
+function Tabs({ counts, status, text }) {
+  // A status in the search would contradict the tab.
+  const select = (/** @type {string} */ id) => setParams({ status: id, q: text.replace(/(^|\s)status:\S+/gi, "").trim() });
+  const tab = (/** @type {string} */ id, /** @type {string} */ label) => html`<button key=${id} class=${"tab " + id} aria-pressed=${status === id ? "true" : "false"} onClick=${() => select(id)}>
     ${id && html`<${Icon} name=${id} />`}<span>${label}</span><b class="num">${counts ? count(counts[id || "all"] || 0) : "…"}</b></button>`;
   return html`<div class="tabs" role="group" aria-label="Status">${tab("", "All")}${phases.map((p) => tab(p, p[0].toUpperCase() + p.slice(1)))}</div>`;
 }
@@ -200,10 +250,14 @@ export function TasksPage({ group }) {
   const list = useTaskList(key, params, !!q.error);
   const searching = !!text && !q.error;
   const found = useCounts(params, searching, all, !!group && !searching), counts = group && !searching ? group.counts : found;
+  // The server explains a value of the search that it does not know.
+  const refused = searching && list?.total === -1 && [400, 422].includes(/** @type {any} */ (list.error)?.status);
+  const wrong = q.error || (refused ? list?.error?.message || "" : "");
   const [chosen, setChosen] = useState(storedColumns);
   const [selected, setSelected] = useState(/** @type {Map<string, Row>} */ (new Map()));
   const [cursor, setCursor] = useState(-1);
   const [stopping, setStopping] = useState(/** @type {Row[] | null} */ (null));
+  const [again, setAgain] = useState(/** @type {Row[] | null} */ (null));
   const [height, setHeight] = useState(rowHeight());
   const [isMiddle, setMiddle] = useState(middle.matches);
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
@@ -233,21 +287,18 @@ export function TasksPage({ group }) {
   }, [list]);
 
   const onRange = useCallback((/** @type {number} */ a, /** @type {number} */ b) => { list?.ensure(a, b); }, [list, list?.total, list?.cursor]);
-  const onScroll = useCallback((/** @type {number} */ t) => { top.current = t; }, []);
+  const onScroll = useCallback((/** @type {number} */ t) => { top.current = t; if (t < 2 && list?.isBehind) list.changed(); }, [list]);
 
-  // New tasks appear by themselves only while nobody reads or works on the list.
+  // The list changes by itself only while nobody reads it or works on it.
   const fresh = list?.fresh || 0;
-  const hovered = () => !!scroller.current?.querySelector(".row:hover");
-  useEffect(() => {
-    if (!list || !fresh) return;
-    if (top.current < 2 && cursor <= 0 && !hovered() && !selected.size) { list.showNew(); list.changed(); } else announce(plural(fresh, "new task"));
-  }, [fresh, list]);
+  if (list) list.isIdle = () => top.current < 2 && cursor <= 0 && !scroller.current?.querySelector(".row:hover") && !selected.size;
+  useEffect(() => { if (fresh) announce(plural(fresh, "new task")); }, [fresh, list]);
+  useEffect(() => { list?.changed(); }, [cursor, selected.size]);
   const showNew = () => {
     if (!list) return;
-    if (list.fresh) list.showNew(); else list.reload();
     if (scroller.current) scroller.current.scrollTop = 0;
     setCursor(-1);
-    list.changed();
+    list.show();
   };
 
   const move = (/** @type {number} */ to) => {
@@ -280,7 +331,7 @@ export function TasksPage({ group }) {
     Home: () => move(0), End: () => move((list?.length || 1) - 1),
     Enter: (e) => { const r = at(); if (r && !(/** @type {Element} */ (e.target).closest("a, button, summary"))) go("/ui/tasks/" + r.id); else if (e.target instanceof HTMLElement) e.target.click(); },
     l: () => { const r = at(); if (r) go(`/ui/tasks/${r.id}/logs`); },
-    x: () => pick(cursor, false),
+    x: () => pick(cursor, false), " ": () => pick(cursor, false),
     s: () => { const r = at(); if (selected.size) setStopping(current()); else if (r) setStopping([r]); },
     r: () => { const r = at(); if (r) go("/ui/new?from=" + r.id); },
     u: showNew,
@@ -301,7 +352,10 @@ export function TasksPage({ group }) {
     } catch (err) { toast(/** @type {Error} */ (err).message, "bad"); }
   };
 
-  const shown = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || (all && !group)) && (c.id !== "group" || (list?.grouped && !group)) && !(isMiddle && (c.id === "id" || c.id === "resources" || (c.id === "group" && !narrow.matches)))));
+  const active = current().filter((r) => isActive(r.status)).length;
+  const variables = group ? [...(list?.variables || [])] : [];
+  const chosenColumns = columns.filter((c) => c.always || (chosen.includes(c.id) && (c.id !== "user" || (all && !group)) && (c.id !== "group" || (list?.grouped && !group)) && (c.id !== "point" || (!!list?.variables.size && !group && !isMiddle)) && !(isMiddle && !narrow.matches && widest.includes(c.id))));
+  const shown = narrow.matches ? chosenColumns : chosenColumns.flatMap((c) => (c.id === "name" ? [c, ...variables.map(variableColumn)] : [c]));
   const template = "2.25rem " + shown.map((c) => c.width).join(" ");
   const row = (/** @type {number} */ i) => html`<${TaskRow} key=${i} index=${i} row=${list?.row(i)} columns=${shown} selected=${selected} isCursor=${i === cursor} onPick=${pick} height=${height} />`;
   return html`<div class=${"page tasks-page" + (group ? " group-page" : "")}>
@@ -309,29 +363,31 @@ export function TasksPage({ group }) {
     <header class="page-head">
       ${group ? html`<h2 class="offscreen">Tasks of the group</h2>` : html`<h1>Tasks</h1>`}
       ${mayAll && !group && html`<div class="segments" role="group" aria-label="Whose tasks"><button aria-pressed=${all ? "false" : "true"} onClick=${() => showAll(false)}>Mine</button><button aria-pressed=${all ? "true" : "false"} onClick=${() => showAll(true)}>All users</button></div>`}
-      <${SearchBox} text=${text} error=${q.error} id=${q.id} inputRef=${searchRef} onDown=${() => move(0)} />
-      <${ColumnChooser} chosen=${chosen} onChange=${(/** @type {string[]} */ ids) => { setChosen(ids); try { localStorage.setItem("columns", JSON.stringify(ids)); } catch { /* not stored */ } }} />
+      <${SearchBox} text=${text} error=${wrong} id=${q.id} inputRef=${searchRef} onDown=${() => move(0)} />
+      <${ColumnChooser} chosen=${chosen} isMiddle=${isMiddle} onChange=${(/** @type {string[]} */ ids) => { setChosen(ids); try { localStorage.setItem("columns", JSON.stringify(ids)); } catch { /* not stored */ } }} />
     </header>
-    <${Tabs} counts=${counts} status=${status} />
-    ${q.error && html`<p id="search-error" class="field-error" role="alert"><${Icon} name="warning" />${q.error}</p>`}
+    <${Tabs} counts=${counts} status=${status} text=${text} />
+    ${wrong && html`<p id="search-error" class="field-error" role="alert"><${Icon} name="warning" />${wrong}</p>`}
     ${q.id && html`<p class="open-id"><a href=${"/ui/tasks/" + q.id}><${Icon} name="tasks" />Open the task with the ID <code>${q.id}</code></a></p>`}
     <div class="table-frame" style=${{ "--cols": template }}>
-      ${list && (fresh > 0 || list.stale) && html`<button class="new-rows" onClick=${showNew}><${Icon} name="up" />${fresh ? `${plural(fresh, "new task")}${list.freshMore ? " or more" : ""}` : "The list has changed. Show it"}</button>`}
+      ${list && list.length > 0 && list.isBehind && !list.isIdle() && html`<button class="new-rows" onClick=${showNew}><${Icon} name="up" />${list.outdated ? "The list has changed. Show it" : plural(fresh, "new task")}</button>`}
       <div class="table" role="grid" tabindex="0" aria-label="Tasks" aria-rowcount=${list && list.total >= 0 ? list.length + 1 : -1} aria-busy=${list && list.total < 0 ? "true" : "false"} ref=${scroller}
-        aria-activedescendant=${cursor >= 0 ? "row-" + cursor : undefined} onDblClick=${(/** @type {Event} */ e) => open(e, list)} onClick=${(/** @type {Event} */ e) => clickRow(e, setCursor)}>
+        aria-activedescendant=${cursor >= 0 ? "row-" + cursor : undefined} onMouseLeave=${() => list?.isBehind && list.changed()} onDblClick=${(/** @type {Event} */ e) => open(e, list)} onClick=${(/** @type {Event} */ e) => clickRow(e, setCursor)}>
         <div class="row head" role="row" aria-rowindex="1"><span role="columnheader"><span class="offscreen">Selected</span></span>${shown.map((c) => html`<${Heading} key=${c.id} column=${c} sort=${sort} />`)}</div>
         ${list && list.total > 0 && html`<${VirtualRows} total=${list.length} rowHeight=${height} row=${row} onRange=${onRange} scroller=${scroller} onScroll=${onScroll} />`}
       </div>
-      ${list && list.error && list.total < 0 ? html`<${Failure} error=${list.error} retry=${() => list.loadFirst()} />` : null}
+      ${list && list.error && list.total < 0 && !refused ? html`<${Failure} error=${list.error} retry=${() => list.sync()} />` : null}
       ${list && !list.error && list.total < 0 && html`<${Loading} lines=${12} />`}
-      ${list && list.total >= 0 && list.length === 0 && html`<${Empty} searching=${!!text} status=${status} group=${group} />`}
-      ${list && list.total > 0 && html`<p class="table-foot"><span>${list.total === list.length ? plural(list.length, "task") : `${plural(list.total, "task")} now, ${count(list.length)} in the list`}</span>
-        <span class="live"><${Live} stream=${state.stream} /></span></p>`}
+      ${list && list.total >= 0 && list.length === 0 && !q.id && html`<${Empty} searching=${!!text} status=${status} group=${group} />`}
+      ${list && list.total > 0 && html`<p class="table-foot"><span>${list.isRetrying ? "The server does not send more rows at present. The page tries again." : list.total === list.length ? plural(list.length, "task") : `${plural(list.total, "task")} now, ${count(list.length)} in the list`}</span>
+        <span class="live"><${Live} stream=${state.unreachableSince ? "retrying" : state.stream} /></span></p>`}
     </div>
     ${selected.size > 0 && html`<div class="selection" role="region" aria-label="Selection"><b>${plural(selected.size, "task")} selected</b>
       ${list && selected.size < list.total && html`<button class="link" onClick=${selectAll}>Select all ${count(list.total)}</button>`}
-      <span class="grow"></span><button class="button danger" onClick=${() => setStopping(current())}><${Icon} name="stop" />Stop ${count(current().filter((r) => isActive(r.status)).length)}</button>
+      <span class="grow"></span><button class="button danger" disabled=${!active} onClick=${() => setStopping(current())}><${Icon} name="stop" />Stop ${count(active)}</button>
+      <button class="button" disabled=${selected.size > mostAgain} title=${selected.size > mostAgain ? `At most ${count(mostAgain)} tasks at once` : undefined} onClick=${() => setAgain(current())}><${Icon} name="again" />Run again</button>
       <button class="button" onClick=${() => setSelected(new Map())}>Clear</button></div>`}
+    ${again && html`<${AgainDialog} tasks=${again} onClose=${(/** @type {string[]} */ ids) => { setAgain(null); if (ids.length) setSelected(new Map()); }} />`}
     ${stopping && html`<${StopDialog} tasks=${stopping} me=${state.session?.user} onClose=${(/** @type {boolean} */ ok) => { setStopping(null); if (ok) setSelected(new Map()); }} />`}
   </div>`;
 }
@@ -346,9 +402,9 @@ function Live({ stream }) {
 function Heading({ column, sort }) {
   if (!column.sort) return html`<span role="columnheader">${column.label}</span>`;
   const now = sort === column.sort ? "ascending" : sort === "-" + column.sort ? "descending" : "none";
-  const first = ["name", "status"].includes(column.sort) ? column.sort : "-" + column.sort;
+  const first = ["name", "status"].includes(column.sort) || column.sort.startsWith("point:") ? column.sort : "-" + column.sort;
   const next = sort === first ? (first[0] === "-" ? first.slice(1) : "-" + first) : first;
-  return html`<span role="columnheader" aria-sort=${now}><button class="sort" tabindex="-1" onClick=${() => setParams({ sort: next === "-created" ? "" : next })}>${column.label}${now !== "none" && html`<${Icon} name=${now === "ascending" ? "up" : "down"} />`}</button></span>`;
+  return html`<span role="columnheader" aria-sort=${now}><button class="sort" onClick=${() => setParams({ sort: next === "-created" ? "" : next })}>${column.label}${now !== "none" && html`<${Icon} name=${now === "ascending" ? "up" : "down"} />`}</button></span>`;
 }
 
 /** @param {{index: number, row: Row | undefined, columns: Column[], selected: Map<string, Row>, isCursor: boolean, onPick: (i: number, range: boolean) => void, height: number}} p */
@@ -363,13 +419,14 @@ function TaskRow({ index, row, columns: cols, selected, isCursor, onPick, height
 /** @param {Event} e @param {TaskList | null} list */
 function open(e, list) {
   const el = /** @type {Element} */ (e.target).closest(".row[data-id]");
-  if (el && list && !(/** @type {Element} */ (e.target).closest("input"))) go("/ui/tasks/" + el.getAttribute("data-id"));
+  const row = el && list?.byID.get(el.getAttribute("data-id") || "");
+  if (el && row && mayOpen(row) && !(/** @type {Element} */ (e.target).closest("input"))) go("/ui/tasks/" + el.getAttribute("data-id"));
 }
 
 /** @param {Event} e @param {(i: number) => void} setCursor */
 function clickRow(e, setCursor) {
   const el = /** @type {Element} */ (e.target).closest(".row[data-id]");
-  if (!el || /** @type {Element} */ (e.target).closest("input, a")) return;
+  if (!el || /** @type {Element} */ (e.target).closest("input, a, button")) return;
   if (narrow.matches) go("/ui/tasks/" + el.getAttribute("data-id"));
   else setCursor(Number(el.getAttribute("data-index")));
 }
