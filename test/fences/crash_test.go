@@ -28,7 +28,7 @@ var uncovered = map[string]string{
 	"pkg/queue/streams/create.go CreateObjectStore": "as Create",
 	"pkg/queue/stream_settings.go openLogStream":    "sets a limit, before anything is answered",
 	"pkg/queue/blob/bucket.go OpenBucket":           "as openLogStream",
-	"pkg/queue/barrier.go appendBarrier":            "stores an entry without effect; in an empty stream, the first one names the log",
+	"pkg/queue/barrier_entry.go appendBarrier":      "stores an entry without effect; in an empty stream, the first one names the log",
 	"pkg/queue/blob/bucket.go confirm":              "stores a message that is of no object",
 	"pkg/queue/blob/bucket.go purgeThrough":         "of what is left undone the list still tells, or, of chunks without a name, the limit",
 
@@ -51,8 +51,8 @@ var uncovered = map[string]string{
 	"pkg/queue/blob/chunks.go sendInfo":  "is what the callers of Put are: putSnapshot, put of store.go, Store of uploads.go",
 	"pkg/queue/blob/uploads.go Store":    "lies before AppendUpload; what nobody learns of is swept",
 
-	"pkg/queue/snapshots.go putSnapshot": "lies between AppendSnapshotMarker and AppendSnapshotStored; what is half stored has no name, and is swept",
-	"pkg/queue/compaction.go compact":    "comes after AppendSnapshotStored; what it leaves undone, the next one does",
+	"pkg/queue/snapshot_store.go putSnapshot": "lies between AppendSnapshotMarker and AppendSnapshotStored; what is half stored has no name, and is swept",
+	"pkg/queue/compaction.go compact":         "comes after AppendSnapshotStored; what it leaves undone, the next one does",
 }
 
 // Every call that changes the cluster or the log is alone in its function, between the two

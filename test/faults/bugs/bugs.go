@@ -83,7 +83,7 @@ var All = []Bug{
 		Name:  "answer-before-write",
 		About: "the server accepts a submission before NATS has stored it",
 		Edits: []Edit{{
-			"pkg/queue/writer.go", "	if !w.enqueue(ctx, k, late) {\n",
+			"pkg/queue/append.go", "	if !w.enqueue(ctx, k, late) {\n",
 			"	if first.Submit != nil {\n		w.calls <- k\n		return []task.Result{{ID: first.Submit.ID}}, nil\n	}\n	if !w.enqueue(ctx, k, late) {\n",
 		}},
 
@@ -130,7 +130,7 @@ var All = []Bug{
 		Name:  "sweep-by-listing",
 		About: "the server removes snapshots that are missing in a list, although a lagging replica may have sent the list",
 		Edits: []Edit{
-			{"pkg/queue/snapshotter.go", "		if log.SnapshotDue() {\n", "		if l, ok := log.(*Log); ok {\n			err = l.pruneSnapshots(ctx, l.follower.id())\n		}\n		if log.SnapshotDue() {\n"},
+			{"pkg/queue/snapshot_loop.go", "		if log.SnapshotDue() {\n", "		if l, ok := log.(*Log); ok {\n			err = l.pruneSnapshots(ctx, l.follower.id())\n		}\n		if log.SnapshotDue() {\n"},
 			{"pkg/queue/compaction.go", "	usable, err := l.usableSnapshots(ctx, log, head.StreamState)\n	switch {\n	case err != nil:\n		return err\n	case len(usable) < retainedSnapshots:\n		return l.removeOtherSnapshots(ctx, log)\n	}\n	return l.pruneBefore(ctx, usable[:retainedSnapshots])\n", "	objects, err := l.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return err\n	}\n	var usable []storedSnapshot\n	for _, o := range objects {\n		usable = append(usable, snapshotOf(o))\n	}\n	return l.pruneBefore(ctx, usable)\n"},
 			{"pkg/queue/blob/bucket.go", "	\"math\"\n", "	\"math\"\n	\"slices\"\n"},
 			{"pkg/queue/blob/bucket.go", "	first, err := b.firstMessage(ctx, kept)\n	if err != nil {\n		return err\n	}\n", ""},
@@ -143,8 +143,8 @@ var All = []Bug{
 		Name:  "start-without-snapshot",
 		About: "a server starts from a truncated log if a list contains no snapshot, although a lagging replica may have sent the list",
 		Edits: []Edit{
-			{"pkg/queue/snapshots.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
-			{"pkg/queue/follower_bootstrap.go", "		if !head.complete && !f.acceptLoss {", "		if !head.complete && false {"},
+			{"pkg/queue/snapshot_store.go", "	objects, err := k.bucket.List(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list", "	objects, err := k.bucket.ListFromAnyReplica(ctx)\n	if err != nil {\n		return nil, fmt.Errorf(\"list"},
+			{"pkg/queue/bootstrap_from_snapshot.go", "		if !head.complete && !f.acceptLoss {", "		if !head.complete && false {"},
 		},
 
 		Scenario: "lagging", Rounds: 2, Rules: []check.Rule{check.Incomplete, check.Lost, check.Diverged, check.Invisible},
@@ -154,8 +154,8 @@ var All = []Bug{
 		About: "the writer sends a command after an outage of NATS, although the caller got the response 503",
 		Edits: []Edit{
 			{"pkg/task/log_entry.go", "return e.Until != 0 && e.Time.UnixMilli() > e.Until", "return false"},
-			{"pkg/queue/inflight.go", "return !k.state.CompareAndSwap(callWaiting, callSent) })", "k.state.CompareAndSwap(callWaiting, callSent); return false })"},
-			{"pkg/queue/inflight.go", "	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })", "	return false"},
+			{"pkg/queue/append_results.go", "return !k.state.CompareAndSwap(callWaiting, callSent) })", "k.state.CompareAndSwap(callWaiting, callSent); return false })"},
+			{"pkg/queue/append_results.go", "	return !slices.ContainsFunc(b.calls, func(k *call) bool { return k.state.Load() != callAbandoned })", "	return false"},
 		},
 
 		Scenario: "partition", Rounds: 2, Tasks: 300, Rules: []check.Rule{check.Late, check.Denied},
