@@ -83,7 +83,7 @@ const (
 
 // A Controller reconciles objects while Run runs.
 type Controller struct {
-	jobs       batchclient.JobInterface // mutated in mutations.go only
+	jobs       batchclient.JobInterface // changed in kubernetes_writes.go only
 	claims     coreclient.PersistentVolumeClaimInterface
 	services   coreclient.ServiceInterface
 	secrets    coreclient.SecretInterface

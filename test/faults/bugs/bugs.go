@@ -55,7 +55,7 @@ var All = []Bug{
 	{
 		Name:  "no-second-look",
 		About: "the server keeps a Job that a paused controller creates after the task was stopped and cleaned up",
-		Edits: []Edit{{"pkg/submit/tasks.go", "	case v.CleanedUp:\n		return 0, c.deleteLateJobs(ctx, v)\n", "	case v.CleanedUp:\n		return 0, nil\n"}},
+		Edits: []Edit{{"pkg/submit/reconcile_task.go", "	case v.CleanedUp:\n		return 0, c.deleteLateJobs(ctx, v)\n", "	case v.CleanedUp:\n		return 0, nil\n"}},
 
 		Scenario: "late", Rounds: 1, Rules: []check.Rule{check.Remains},
 	},
@@ -63,7 +63,7 @@ var All = []Bug{
 		Name:  "deposed-leader-deletes",
 		About: "a controller that terminates during the creation of a Job deletes the Job",
 		Edits: []Edit{{
-			"pkg/submit/apply.go", "		if live, err = c.createJob(ctx, job, seen); err == nil {\n",
+			"pkg/submit/create_jobs.go", "		if live, err = c.createJob(ctx, job, seen); err == nil {\n",
 			"		live, err = c.createJob(ctx, job, seen)\n		if ctx.Err() != nil {\n			_ = c.jobs.Delete(context.WithoutCancel(ctx), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})\n		}\n		if err == nil {\n",
 		}},
 
@@ -177,7 +177,7 @@ var All = []Bug{
 		Name:  "job-before-admission",
 		About: "the controller creates the Jobs of a task before the fact Admitted is folded",
 		Edits: []Edit{
-			{"pkg/submit/tasks.go", "	case !v.Admitted:\n		return 0, c.rejectTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.rejectTooLarge"},
+			{"pkg/submit/reconcile_task.go", "	case !v.Admitted:\n		return 0, c.rejectTooLarge", "	case !v.Admitted && v.Reason == \"never\":\n		return 0, c.rejectTooLarge"},
 			{"pkg/submit/controller.go", "	if k.Kind == task.KindVolume || !c.store.AwaitsAdmission(k.ID) {\n		q.Add(k)\n	}\n", "	q.Add(k)\n"},
 		},
 
