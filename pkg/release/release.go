@@ -1,4 +1,5 @@
-// Package release reports the release of a program.
+// Package release reports the release of a program. Release is a package of its own because both
+// programs and the notifications name the release, and the linker sets one variable for all of them.
 package release
 
 import (
