@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"k8s-cli/pkg/exec"
@@ -110,7 +111,8 @@ func (p *Pods) Exec(ctx context.Context, t exec.Target, c exec.Command, s exec.S
 	} else {
 		options.Stderr = s.Stderr
 	}
-	err = executor.StreamWithContext(ctx, options)
+	// Without a logger, client-go does not log as an error that the session has ended. Exec returns the error.
+	err = executor.StreamWithContext(klog.NewContext(ctx, klog.Logger{}), options)
 	if ended, ok := errors.AsType[utilexec.CodeExitError](err); ok {
 		return ended.Code, nil
 	}
