@@ -71,7 +71,11 @@ func capacityCommand(s *server, p *printer, cmd *cobra.Command, none string, cou
 			default:
 				table(p.Out, p.Style, got)
 				if w := got.Waiting; w.Pods > 0 {
-					fmt.Fprintf(p.ErrOut, "%s pods wait for a machine: %s\n", show.Count(int(w.Pods)), show.Amounts(w))
+					wait := "pods wait"
+					if w.Pods == 1 {
+						wait = "pod waits"
+					}
+					fmt.Fprintf(p.ErrOut, "%s %s for a machine: %s\n", show.Count(int(w.Pods)), wait, show.Amounts(w))
 				}
 			}
 		})

@@ -211,6 +211,8 @@ func amount(name corev1.ResourceName, q resource.Quantity) string {
 		return Bytes(q) + " of memory"
 	case name == corev1.ResourceEphemeralStorage:
 		return Bytes(q) + " of disk"
+	case isGPU(name) && q.Value() == 1:
+		return fmt.Sprintf("1 GPU (%s)", name)
 	case isGPU(name):
 		return fmt.Sprintf("%d GPUs (%s)", q.Value(), name)
 	}

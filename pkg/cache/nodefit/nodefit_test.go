@@ -102,6 +102,13 @@ func TestResourcesThatNoNodeHas(t *testing.T) {
 			"Request GPUs that the cluster has: L4, up to 4 per machine on 1 machine.",
 		},
 		{
+			"more GPUs than a node with one has",
+			task.Resources{Accelerators: "T4:2"},
+			[]*corev1.Node{newNode("gpu-3", "8", "32Gi", "1", "nvidia.com/gpu.product", "Tesla-T4")},
+			"no machine has 2 GPUs (nvidia.com/gpu): the largest is gpu-3 with 1 GPU (nvidia.com/gpu)",
+			"Request GPUs that the cluster has: T4, up to 1 per machine on 1 machine.",
+		},
+		{
 			"GPUs where there are none",
 			task.Resources{Accelerators: "H100"},
 			[]*corev1.Node{small},

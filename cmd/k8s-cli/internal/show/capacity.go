@@ -61,8 +61,11 @@ func machineStatus(n overview.Node) string {
 // Amounts formats amounts of resources in one line.
 func Amounts(a overview.Amounts) string {
 	parts := []string{cores(a.CPUs) + " CPUs", size(a.Memory) + " of memory"}
-	if a.GPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%d GPUs", a.GPUs))
+	if a.CPUs == 1 {
+		parts[0] = "1 CPU"
+	}
+	if gpus := counted(int(a.GPUs), "GPU"); gpus != "" {
+		parts = append(parts, gpus)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -196,6 +196,19 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestAmounts(t *testing.T) {
+	const gib = 1 << 30
+	for want, a := range map[string]overview.Amounts{
+		"1 CPU, 2Gi of memory, 1 GPU":       {CPUs: 1, Memory: 2 * gib, GPUs: 1},
+		"4.5 CPUs, 512Mi of memory, 8 GPUs": {CPUs: 4.5, Memory: gib / 2, GPUs: 8},
+		"2 CPUs, 1Gi of memory":             {CPUs: 2, Memory: gib},
+	} {
+		if got := Amounts(a); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestExtracts(t *testing.T) {
 	list := task.List{Tasks: []task.Status{{ID: "a", Name: "x", Metadata: task.Metadata{NumNodes: 2}}, {ID: "b", Name: "\u202e"}}}
 	for _, tt := range []struct {
