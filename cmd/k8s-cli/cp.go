@@ -59,7 +59,11 @@ func newCopyCommand(e *env, s *server) *cobra.Command {
 		}
 		k := &copying{env: e, client: c, id: found.ID, node: node}
 		if isFrom {
-			return k.download(ctx, path.Clean(source), args[1])
+			if err := k.download(ctx, path.Clean(source), args[1]); err != nil {
+				return err
+			}
+			e.Say("Copied %s of node %d of task %s (%s) to %s", source, node, found.ID, found.Name, args[1])
+			return nil
 		}
 		if err := k.upload(ctx, args[0], target); err != nil {
 			return err

@@ -95,7 +95,11 @@ func copiesFiles(t *testing.T, u *user, id string) {
 	_, _ = rand.Read(sent)
 	testkit.Write(t, filepath.Join(u.home, "sent"), string(sent))
 	u.cli(t, "jobs", "cp", "sent", id+":there").ok(t) // where the scripts of the task run
-	u.cli(t, "jobs", "cp", id+":~/sky_workdir/there", "back").ok(t)
+	back := u.cli(t, "jobs", "cp", id+":~/sky_workdir/there", "back")
+	back.ok(t)
+	if !strings.Contains(back.errOut, "Copied ~/sky_workdir/there of node 0 of task "+id) {
+		t.Errorf("a copy from the task: %s", back.errOut)
+	}
 	if got, err := os.ReadFile(filepath.Join(u.home, "back")); err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("%d of %d bytes came back changed: %v", len(got), len(sent), err)
 	}
