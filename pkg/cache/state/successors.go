@@ -119,7 +119,11 @@ func (s *State) advanceSuccessors(id string) {
 
 // failDependency ends a task that comes after a task that did not complete.
 func (s *State) failDependency(r *task.Record, before *CompactRecord) {
-	message := fmt.Sprintf("task %s, which had to complete first, is %s", before.ID, strings.ToLower(string(before.Phase())))
+	how := "failed"
+	if before.Phase() == task.Stopped {
+		how = "was stopped"
+	}
+	message := fmt.Sprintf("task %s, which had to complete first, %s", before.ID, how)
 	s.finish(r, func(r *task.Record) {
 		r.Phase, r.Reason, r.Message = task.Failed, task.ReasonDependency, message
 	})

@@ -88,9 +88,9 @@ func TestAFailedPredecessorEndsTheChain(t *testing.T) {
 		end  func(w *testState) []task.Key
 		want string
 	}{
-		{"failed", func(w *testState) []task.Key { return w.complete("a", task.Failed) }, "task a, which had to complete first, is failed"},
-		{"stopped", func(w *testState) []task.Key { _, k := w.fold(stop("ann", "a")); return k }, "task a, which had to complete first, is stopped"},
-		{"rejected", func(w *testState) []task.Key { _, k := w.fold(refused(taskKey("a"), "Invalid")); return k }, "task a, which had to complete first, is failed"},
+		{"failed", func(w *testState) []task.Key { return w.complete("a", task.Failed) }, "task a, which had to complete first, failed"},
+		{"stopped", func(w *testState) []task.Key { _, k := w.fold(stop("ann", "a")); return k }, "task a, which had to complete first, was stopped"},
+		{"rejected", func(w *testState) []task.Key { _, k := w.fold(refused(taskKey("a"), "Invalid")); return k }, "task a, which had to complete first, failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestState(t, submit("ann", "a"), comesAfter("ann", "b", "a"), comesAfter("ann", "c", "b"), comesAfterAny("ann", "d", "b"))
