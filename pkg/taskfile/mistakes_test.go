@@ -49,6 +49,8 @@ var mistakes = []struct{ name, file, says, remedy string }{
 	{"entrypoint", "entrypoint: [x]", "line 1, entrypoint: unknown field", "did you mean run?"},
 	{"working_dir", "run: x\nworking_dir: .", "line 2, working_dir: unknown field", "did you mean workdir?"},
 	{"timeout", "run: x\ntimeout: 2h", "line 2, timeout: unknown field", "did you mean max_duration?"},
+	{"timeout in resources", "run: x\nresources: {timeout: 2h}", "line 2, resources.timeout: unknown field", "did you mean max_duration at the top level"},
+	{"max_duration in resources", "run: x\nresources: {max_duration: 2h}", "line 2, resources.max_duration: unknown field", "did you mean max_duration at the top level"},
 	{"limits", "run: x\nresources:\n  limits: {cpu: 1}", "line 3, resources.limits: unknown field", "write cpus, memory and accelerators"},
 	{"requests", "run: x\nresources: {requests: {cpu: 1}}", "line 2, resources.requests: unknown field", "write cpus, memory and accelerators"},
 	{"a field of nobody", "run: x\nzzz: 1", "line 2, zzz: unknown field", "remove it"},

@@ -110,7 +110,7 @@ func TestInvalidFilesNameTheLine(t *testing.T) {
 		{"a dash", "run: x\nnum-nodes: 2", invalid, "line 2, num-nodes: unknown field, did you mean num_nodes?"},
 		{"half a word", "run: x\nnodes: 2", invalid, "line 2, nodes: unknown field, did you mean num_nodes?"},
 		{"a field of the resources", "run: x\nimage: y", invalid, "line 2, image: unknown field, did you mean resources.image_id?"},
-		{"a field of the task", "run: x\nresources: {num_nodes: 2}", invalid, "line 2, resources.num_nodes: unknown field, did you mean num_nodes?"},
+		{"a field of the task", "run: x\nresources: {num_nodes: 2}", invalid, "line 2, resources.num_nodes: unknown field, did you mean num_nodes at the top level of the task?"},
 		{"a key that is no word", "run: x\n\"a b\\n\": y", invalid, `line 2, "a b\n": unknown field; remove it, or write it under envs if the scripts read it`},
 
 		{"no command", "name: x", invalid, "run: a task needs a command to run"},

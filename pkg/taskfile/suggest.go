@@ -59,7 +59,9 @@ func (d *decoder) unknown(key string, s schema) error {
 			name = tables[i].path + near
 		}
 	}
-	switch {
+	switch _, here := s[name]; {
+	case name != "" && !here && len(tables) > 0 && len(d.steps) > 1 && !strings.Contains(name, "."):
+		return d.rejected(problem.UnknownField, "unknown field, did you mean %s at the top level of the task?", name)
 	case name != "":
 		return d.rejected(problem.UnknownField, "unknown field, did you mean %s?", name)
 	case len(tables) == 0:
