@@ -155,7 +155,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	for name, q := range map[string]query.Tasks{
 		"all": {}, "status": {Phases: []task.Phase{task.Completed}}, "status-few": {Phases: []task.Phase{task.Failed}}, "reason": {Reasons: []string{"OOMKilled"}},
-		"name": {Name: "train-7"}, "name_contains": {NameContains: "n-77"}, "label": {Labels: []string{"team=t4"}}, "since": {Since: "1h"},
+		"name": {Name: "train-7"}, "name_contains": {NameContains: []string{"n-77"}}, "label": {Labels: []string{"team=t4"}}, "since": {Since: "1h"},
 		"sort=name": {Sort: "name"}, "sort=-started": {Sort: "-started"}, "sort=-ended,status": {Sort: "-ended", Phases: []task.Phase{task.Failed}},
 	} {
 		for user, all := range map[string]bool{"user1": false, "everybody": true} {

@@ -33,7 +33,7 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 		{Caller: "ann", Tasks: query.Tasks{Sort: "-started", Limit: 3}},
 		{Caller: "bob", Tasks: query.Tasks{Reasons: []string{task.ReasonBacklog}}},
 		{Tasks: query.Tasks{AllUsers: true, Sort: "status", View: query.Row, Limit: 5}},
-		{Caller: "cat", Tasks: query.Tasks{User: "ann", NameContains: "rai", Phases: []task.Phase{task.Pending, task.Running}}},
+		{Caller: "cat", Tasks: query.Tasks{User: "ann", NameContains: []string{"rai"}, Phases: []task.Phase{task.Pending, task.Running}}},
 	}
 	for _, q := range queries {
 		lists = append(lists, listOf(q))

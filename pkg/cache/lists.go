@@ -176,7 +176,7 @@ func (r *backlogReasons) of(user string) string {
 
 // listed returns the task of an item as lists show it.
 func (i *taskItem) listed(reasons *backlogReasons) selection.Task {
-	t := selection.Task{CompactRecord: i.record, Phase: i.class.Phase()}
+	t := selection.Task{CompactRecord: i.record, Phase: i.class.Phase(), Nodes: i}
 	waiting := false
 	if t.Reason, waiting = i.class.Reason(); waiting {
 		t.Reason = reasons.of(i.record.User())

@@ -26,6 +26,7 @@ type shown struct {
 
 	order   uint64
 	labels  map[string]string
+	gpus    string // of each node: MODEL:COUNT, in upper case
 	started time.Time
 }
 
@@ -89,13 +90,15 @@ func advance(p *testStore, random *rand.Rand, c task.Command) {
 		p.putPod(x)
 	case step < 7 && v.CurrentPhase() == task.Pending:
 		x := pod(job(c, 0, task.Pending), 1, task.Running)
-		x.StartedAt = started
+		x.StartedAt, x.Host = started, []string{"n1", "m1", "m2"}[len(p.log)%3]
 		p.putPod(x)
 	case v.Phase == task.Pending && v.CurrentPhase() == task.Running:
 		p.apply(task.Command{Started: &task.Started{ID: s.ID, Nodes: v.NodeList()}})
 	case v.Phase == task.Running:
 		end := task.Ended{ID: s.ID, Phase: task.Completed, Nodes: v.NodeList()}
+		end.Nodes[0].ExitCode = new(0)
 		if random.IntN(2) == 0 {
+			end.Nodes[0].ExitCode = new(137)
 			end.Phase, end.Reason, end.Message = task.Failed, "OOMKilled", "exit code 137"
 		}
 		p.apply(task.Command{Ended: &end})
@@ -110,6 +113,7 @@ func (p *testStore) shown(t *testing.T, all []task.Command) (tasks []shown) {
 			t.Fatalf("no answer for %s", c.Submit.ID)
 		}
 		s := shown{Status: statusOf(a), order: a.View.Order, labels: c.Submit.Task.Resources.Labels}
+		s.gpus = map[string]string{"": ":0", "H100:8": "H100:8", "L4": "L4:1", "2": ":2"}[c.Submit.Task.Resources.Accelerators]
 		for _, n := range s.Metadata.Nodes {
 			if n.StartedAt != nil && (s.started.IsZero() || n.StartedAt.Before(s.started)) {
 				s.started = *n.StartedAt
@@ -120,24 +124,66 @@ func (p *testStore) shown(t *testing.T, all []task.Command) (tasks []shown) {
 	return tasks
 }
 
+// meets returns for each condition of q whether the task meets it.
+func (s shown) meets(q query.Tasks) (met []bool) {
+	m, name := s.Metadata, strings.ToLower(s.Name)
+	node := func(is func(task.Node) bool) bool { return slices.ContainsFunc(m.Nodes, is) }
+	has := func(all map[string]string, wanted string) bool {
+		key, value, given := strings.Cut(wanted, "=")
+		is, ok := all[key]
+		return ok && (!given || is == value)
+	}
+	if len(q.Phases) > 0 {
+		met = append(met, slices.Contains(q.Phases, s.Phase))
+	}
+	if len(q.Reasons) > 0 {
+		met = append(met, slices.ContainsFunc(q.Reasons, func(one string) bool { return strings.EqualFold(one, m.Reason) }))
+	}
+	if q.Group != "" {
+		met = append(met, m.Group == q.Group)
+	}
+	if q.Name != "" {
+		met = append(met, s.Name == q.Name)
+	}
+	if q.NamePrefix != "" {
+		met = append(met, strings.HasPrefix(s.Name, q.NamePrefix))
+	}
+	for _, part := range q.NameContains {
+		met = append(met, strings.Contains(name, strings.ToLower(part)))
+	}
+	for _, label := range q.Labels {
+		met = append(met, has(s.labels, label))
+	}
+	for _, annotation := range q.Annotations {
+		met = append(met, has(m.Annotations, annotation))
+	}
+	for _, variable := range q.Points {
+		met = append(met, slices.Contains(strings.Fields(m.Annotations[task.AnnotationPoint]), variable))
+	}
+	if len(q.Machines) > 0 {
+		met = append(met, node(func(n task.Node) bool { return slices.Contains(q.Machines, n.Host) }))
+	}
+	if len(q.ExitCodes) > 0 {
+		met = append(met, node(func(n task.Node) bool { return n.ExitCode != nil && slices.Contains(q.ExitCodes, *n.ExitCode) }))
+	}
+	if len(q.GPUs) > 0 {
+		model, count, _ := strings.Cut(s.gpus, ":")
+		met = append(met, slices.ContainsFunc(q.GPUs, func(given string) bool {
+			given = strings.ToUpper(given)
+			return given == model || given == count || given == s.gpus
+		}))
+	}
+	return met
+}
+
 // expected returns the ids of the tasks of a list, computed from what is shown of each task.
 func expected(all []shown, l query.List) (ids []string) {
 	user, everybody := l.Scope()
 	field, descending := l.SortField()
 	some := slices.DeleteFunc(slices.Clone(all), func(s shown) bool {
-		lacks := func(all map[string]string) func(string) bool {
-			return func(wanted string) bool {
-				key, value, given := strings.Cut(wanted, "=")
-				has, ok := all[key]
-				return !ok || given && has != value
-			}
-		}
 		return !everybody && s.Metadata.User != user ||
-			len(l.Phases) > 0 && !slices.Contains(l.Phases, s.Phase) ||
-			len(l.Reasons) > 0 && !slices.Contains(l.Reasons, s.Metadata.Reason) ||
-			l.Group != "" && s.Metadata.Group != l.Group ||
-			l.Name != "" && s.Name != l.Name || !strings.HasPrefix(s.Name, l.NamePrefix) || !strings.Contains(s.Name, l.NameContains) ||
-			s.CreatedAt.Before(l.From) || slices.ContainsFunc(l.Labels, lacks(s.labels)) || slices.ContainsFunc(l.Annotations, lacks(s.Metadata.Annotations))
+			slices.Contains(s.meets(l.Tasks), false) || l.Not != nil && slices.Contains(s.meets(*l.Not), true) ||
+			s.CreatedAt.Before(l.From) || !l.Until.IsZero() && !s.CreatedAt.Before(l.Until)
 	})
 	byTime := func(a, b time.Time, turn int) int {
 		if a.IsZero() != b.IsZero() {
@@ -200,7 +246,20 @@ func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool
 		{Name: "train"},
 		{Name: "tra"},
 		{NamePrefix: "train"},
-		{NameContains: "ra", AllUsers: true},
+		{NameContains: []string{"R", "ra"}, AllUsers: true},
+		{Before: "90s", AllUsers: true},
+		{Since: "100s", Before: "30s"},
+		{GPUs: []string{"H100", "2"}, AllUsers: true},
+		{GPUs: []string{"l4:1", "0"}, AllUsers: true},
+		{Points: []string{"LR=0.1"}, AllUsers: true},
+		{Points: []string{"R=0.1"}, AllUsers: true},
+		{Reasons: []string{"BACKLOG", "oomkilled"}, AllUsers: true},
+		{Machines: []string{"n1", "m1"}, AllUsers: true},
+		{ExitCodes: []int{0}, AllUsers: true},
+		{ExitCodes: []int{137, 1}, AllUsers: true},
+		{AllUsers: true, Not: &query.Tasks{Machines: []string{"n1"}, Phases: []task.Phase{task.Stopped}}},
+		{AllUsers: true, Not: &query.Tasks{Labels: []string{"team=a"}, Group: "g", ExitCodes: []int{0}, GPUs: []string{"2"}, Name: "eval"}},
+		{Group: "h", Not: &query.Tasks{NameContains: []string{"LARGE"}, Reasons: []string{"None"}, Annotations: []string{"note="}}},
 		{NamePrefix: "task-t0", AllUsers: true},
 		{Labels: []string{"team"}, AllUsers: true},
 		{Labels: []string{"team=a"}, AllUsers: true},
@@ -221,7 +280,7 @@ func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool
 		{Since: "2025-10-05T12:01:00Z", Phases: []task.Phase{task.Pending, task.Failed}},
 	}
 	for _, phase := range query.Phases {
-		queries = append(queries, query.Tasks{Phases: []task.Phase{phase}}, query.Tasks{Phases: []task.Phase{phase}, AllUsers: true, NameContains: "a"})
+		queries = append(queries, query.Tasks{Phases: []task.Phase{phase}}, query.Tasks{Phases: []task.Phase{phase}, AllUsers: true, NameContains: []string{"a"}})
 	}
 	for _, reason := range []string{task.ReasonBacklog, task.ReasonMaxJobs, task.ReasonMaxUserJobs, task.ReasonVolume, corev1.PodReasonUnschedulable, "OOMKilled", "QuotaExceeded", "None"} {
 		queries = append(queries, query.Tasks{Reasons: []string{reason}}, query.Tasks{Reasons: []string{reason, "OOMKilled"}, AllUsers: true})

@@ -120,6 +120,20 @@ func (i *taskItem) view() task.View {
 	return v
 }
 
+// NodeList implements selection.NodeLister. NodeList returns the nodes of the view, without those
+// that have nothing in the cluster.
+func (i *taskItem) NodeList() []task.Node {
+	nodes, phase := i.record.Nodes(), i.record.Phase()
+	absent := len(i.pods) == 0 && i.extra == nil
+	switch {
+	case phase.Over() && (absent || phase != task.Stopped && len(nodes) == i.record.NumNodes()):
+		return nodes
+	case absent:
+		return nil
+	}
+	return i.view().NodeList()
+}
+
 // setDerived stores the parts of a view that cannot be derived from the other fields, and
 // wakes the goroutines that wait for a change.
 func (i *taskItem) setDerived(v *task.View) {

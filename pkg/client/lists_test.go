@@ -134,7 +134,8 @@ func TestQueriesOfListsAreParsedByTheServer(t *testing.T) {
 		answering(http.StatusOK, `{"tasks":[]}`)(w, r)
 	})
 	want := query.Tasks{
-		AllUsers: true, User: "bob & co", Phases: []task.Phase{task.Failed}, Name: "a", NamePrefix: "b=&", NameContains: "ü",
+		AllUsers: true, User: "bob & co", Phases: []task.Phase{task.Failed}, Name: "a", NamePrefix: "b=&", NameContains: []string{"ü", "x"},
+		GPUs: []string{"8"}, Machines: []string{"m"}, ExitCodes: []int{0, 1}, Points: []string{"A=1 b"}, Before: "1d", Not: &query.Tasks{Labels: []string{"a", "b"}, Group: "g"},
 		Labels: []string{"team=x", "gpu"}, Reasons: []string{"OOMKilled", "Backlog"}, Since: "2d", Sort: "-ended", Limit: 7, Cursor: "abc", View: query.Row,
 	}
 	if _, err := c.RowPage(t.Context(), want); err != nil {

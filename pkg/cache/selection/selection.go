@@ -20,6 +20,18 @@ type Task struct {
 	Phase  task.Phase // as users see it, which may be later than the phase in the log
 	Reason string     // as users see it
 	Runs   time.Time  // when the first node began to run, as far as the cluster shows; may be zero
+	Nodes  NodeLister // as users see them; nil means the nodes in the log
+}
+
+// A NodeLister lists the nodes of a task, in any order. Callers must not change them.
+type NodeLister interface{ NodeList() []task.Node }
+
+// nodes returns the nodes of the task that may have a machine.
+func (t *Task) nodes() []task.Node {
+	if t.Nodes == nil {
+		return t.CompactRecord.Nodes()
+	}
+	return t.Nodes.NodeList()
 }
 
 // StartTime returns when the first node of the task began to run, the zero time if no node has.

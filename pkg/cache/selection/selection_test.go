@@ -77,12 +77,14 @@ func someTasks(t *testing.T, r *rand.Rand, n int) *fakeSource {
 		spec := task.Spec{Name: fmt.Sprintf("train-%d", r.IntN(20)), Run: "true"}
 		if r.IntN(2) == 0 {
 			spec.Resources.Labels = map[string]string{"team": fmt.Sprint("t", r.IntN(3))}
+			spec.Resources.Accelerators = []string{"", "H100:8", "A100"}[r.IntN(3)]
 		}
 		commands := []task.Command{{Submit: &task.Submit{ID: id, User: "ann", Task: spec}}}
 		if phase := query.Phases[r.IntN(len(query.Phases))]; phase == task.Completed || phase == task.Failed {
 			started := beginning.Add(time.Duration(r.IntN(100)) * time.Minute)
-			ended := task.Ended{ID: id, Phase: phase, Nodes: []task.Node{{Phase: phase, StartedAt: &started}}}
+			ended := task.Ended{ID: id, Phase: phase, Nodes: []task.Node{{Phase: phase, StartedAt: &started, Host: fmt.Sprint("m", r.IntN(5)), ExitCode: new(0)}}}
 			if phase == task.Failed {
+				ended.Nodes[0].ExitCode = new(1)
 				ended.Reason = []string{"Error", "OOMKilled"}[r.IntN(2)]
 			}
 			commands = append(commands, task.Command{Applied: &task.Applied{Key: task.Key{Kind: task.KindTask, ID: id}, UIDs: []string{id}}}, task.Command{Ended: &ended})
@@ -174,6 +176,12 @@ func btoi(b bool) int {
 	return 0
 }
 
+// hostOf returns the machine of the first node in the log, "" without nodes.
+func hostOf(t *Task) string {
+	_, n := t.Node(0)
+	return n.Host
+}
+
 // filters are filters of lists, and functions that select the same tasks.
 var filters = map[string]struct {
 	set  query.Tasks
@@ -184,7 +192,15 @@ var filters = map[string]struct {
 	"reason":        {query.Tasks{Reasons: []string{"OOMKilled"}}, func(t *Task) bool { return t.Reason == "OOMKilled" }},
 	"name":          {query.Tasks{Name: "train-7"}, func(t *Task) bool { return t.Name() == "train-7" }},
 	"name prefix":   {query.Tasks{NamePrefix: "train-1"}, func(t *Task) bool { return strings.HasPrefix(t.Name(), "train-1") }},
-	"name contains": {query.Tasks{NameContains: "n-1"}, func(t *Task) bool { return strings.Contains(t.Name(), "n-1") }},
+	"name contains": {query.Tasks{NameContains: []string{"N-1", "rai"}}, func(t *Task) bool { return strings.Contains(t.Name(), "n-1") }},
+	"any reason":    {query.Tasks{Reasons: []string{"oomkilled", "ERROR"}}, func(t *Task) bool { return t.Phase == task.Failed }},
+	"before":        {query.Tasks{Before: "2026-01-02T13:00:00Z"}, func(t *Task) bool { return t.CreatedAt.Before(beginning.Add(10 * time.Hour)) }},
+	"gpus":          {query.Tasks{GPUs: []string{"h100"}}, func(t *Task) bool { return t.Accelerators() == "H100:8" }},
+	"machine":       {query.Tasks{Machines: []string{"m1", "m2"}}, func(t *Task) bool { return slices.Contains([]string{"m1", "m2"}, hostOf(t)) }},
+	"exit":          {query.Tasks{ExitCodes: []int{0}}, func(t *Task) bool { return t.Phase == task.Completed }},
+	"not":           {query.Tasks{Not: &query.Tasks{Phases: []task.Phase{task.Failed}, Reasons: []string{"none"}}}, func(t *Task) bool { return t.Phase != task.Failed }},
+	"not labels":    {query.Tasks{Not: &query.Tasks{Labels: []string{"team=t1", "team=t2"}}}, func(t *Task) bool { return t.Labels().Map()["team"] != "t1" && t.Labels().Map()["team"] != "t2" }},
+	"not machine":   {query.Tasks{Not: &query.Tasks{Machines: []string{"m1"}, ExitCodes: []int{1}}}, func(t *Task) bool { return t.Phase != task.Failed && hostOf(t) != "m1" }},
 	"label":         {query.Tasks{Labels: []string{"team=t1"}}, func(t *Task) bool { return t.Labels().Map()["team"] == "t1" }},
 	"label key":     {query.Tasks{Labels: []string{"team"}}, func(t *Task) bool { return t.Labels().Map()["team"] != "" }},
 	"since":         {query.Tasks{Since: "2026-01-02T13:00:00Z"}, func(t *Task) bool { return !t.CreatedAt.Before(beginning.Add(10 * time.Hour)) }},

@@ -263,6 +263,10 @@ func (c *CompactRecord) Node(rank int) (uid string, n task.Node) {
 	return uid, n
 }
 
+// Nodes returns the nodes in the log by rank, nil before they are in the log; callers must not change
+// them.
+func (c *CompactRecord) Nodes() []task.Node { return c.nodeStates }
+
 // CleanedUp reports whether the task is over and nothing of it is left in the cluster.
 func (c *CompactRecord) CleanedUp() bool { return c.cleanedUp }
 

@@ -20,6 +20,7 @@ type List struct {
 
 	Caller string
 	From   time.Time // meaning of Since, the same for all pages; zero means any time
+	Until  time.Time // meaning of Before, in the same way
 	After  *Position // last task of the page before; nil on the first page
 }
 
@@ -43,12 +44,16 @@ type Key struct {
 // the cursor belongs to a list with other parameters.
 func (t Tasks) List(caller string, now time.Time) (List, error) {
 	l := List{Tasks: t, Caller: caller}
+	var err error
 	if t.Since != "" {
-		from, err := ParseSince(t.Since, now)
-		if err != nil {
+		if l.From, err = ParseSince(t.Since, now); err != nil {
 			return l, invalid(paramSince, err)
 		}
-		l.From = from
+	}
+	if t.Before != "" {
+		if l.Until, err = ParseSince(t.Before, now); err != nil {
+			return l, invalid(paramBefore, err)
+		}
 	}
 	if t.Cursor == "" {
 		return l, nil
@@ -90,11 +95,31 @@ func (l List) SortField() (field string, descending bool) {
 func (l List) appendIdentity(b []byte) []byte {
 	user, all := l.Scope()
 	field, descending := l.SortField()
-	for _, text := range []string{user, l.Name, l.NamePrefix, l.NameContains, l.Since, l.Group, field} {
+	for _, text := range []string{user, l.Since, l.Before, field} {
 		b = append(strconv.AppendQuote(b, text), ' ')
 	}
-	b = appendSet(appendSet(appendSet(appendSet(b, l.Phases), l.Labels), l.Annotations), l.Reasons)
+	b = l.appendFilters(b)
+	if l.Not != nil {
+		b = l.Not.appendFilters(append(b, negation...))
+	}
 	return strconv.AppendBool(append(strconv.AppendBool(b, all), ' '), descending)
+}
+
+// appendFilters appends equal texts for the same negatable filters.
+func (t *Tasks) appendFilters(b []byte) []byte {
+	for _, text := range []string{t.Name, t.NamePrefix, t.Group} {
+		b = append(strconv.AppendQuote(b, text), ' ')
+	}
+	b = appendSet(b, t.Phases)
+	for _, set := range [][]string{t.Labels, t.Annotations, t.Reasons, t.NameContains, t.Points, t.GPUs, t.Machines} {
+		b = appendSet(b, set)
+	}
+	if len(t.ExitCodes) > 0 {
+		for _, code := range slices.Compact(slices.Sorted(slices.Values(t.ExitCodes))) {
+			b = append(strconv.AppendInt(b, int64(code), 10), ',')
+		}
+	}
+	return b
 }
 
 // appendSet appends equal texts for lists with the same elements.
@@ -112,34 +137,42 @@ func appendSet[T ~string](b []byte, all []T) []byte {
 func (l List) CacheKey() string {
 	var buffer [256]byte
 	b := strconv.AppendBool(append(strconv.AppendQuote(append(l.appendIdentity(buffer[:0]), ' '), l.User), ' '), l.AllUsers)
-	for _, number := range []int64{l.From.UnixNano(), int64(l.Limit), int64(l.Offset)} {
+	for _, number := range []int64{l.From.UnixNano(), l.Until.UnixNano(), int64(l.Limit), int64(l.Offset)} {
 		b = strconv.AppendInt(append(b, ' '), number, 10)
 	}
 	return string(strconv.AppendQuote(strconv.AppendQuote(append(b, ' '), l.Cursor), string(l.View)))
 }
 
-// A cursor holds, in this order: the version, the fingerprint of the list, whether the key is
-// missing, and as varints the number of the submission, the meaning of since and the number of
-// the key. The text of the key is the rest.
+// A cursor holds, in this order: the version, the fingerprint of the list, the flags, and as varints
+// the number of the submission, the meaning of since, the number of the key, and the meaning of
+// before if the list has one. The text of the key is the rest.
 const (
 	cursorVersion = 1
 	fingerprint   = 6 // bytes
+
+	flagMissing = 1 // the key is missing
+	flagBefore  = 2 // the list has before
 )
 
 // NextCursor returns the cursor of the page after a position.
 func (l List) NextCursor(p Position) string {
 	b := []byte{cursorVersion}
 	b = append(b, l.fingerprint()...)
-	missing := byte(0)
+	flags, from := byte(0), int64(0)
 	if p.Key.Missing {
-		missing = 1
+		flags |= flagMissing
 	}
-	b = binary.AppendUvarint(append(b, missing), p.Order)
-	from := int64(0)
 	if !l.From.IsZero() {
 		from = l.From.Unix()
 	}
+	if !l.Until.IsZero() {
+		flags |= flagBefore
+	}
+	b = binary.AppendUvarint(append(b, flags), p.Order)
 	b = binary.AppendVarint(binary.AppendVarint(b, from), p.Key.Number)
+	if flags&flagBefore != 0 {
+		b = binary.AppendVarint(b, l.Until.Unix())
+	}
 	return base64.RawURLEncoding.EncodeToString(append(b, p.Key.Text...))
 }
 
@@ -148,9 +181,9 @@ func (l List) fingerprint() []byte {
 	return sum[:fingerprint]
 }
 
-// readCursor sets the position and the meaning of since from the cursor.
+// readCursor sets the position and the meaning of since and before from the cursor.
 func (l *List) readCursor() error {
-	p, from, sum, ok := decodeCursor(l.Cursor)
+	p, from, until, sum, ok := decodeCursor(l.Cursor)
 	if !ok {
 		return problem.New(problem.Invalid, fmt.Sprintf("cursor: %s is not a cursor of this server; begin again without a cursor", task.Quote(l.Cursor)))
 	}
@@ -161,31 +194,54 @@ func (l *List) readCursor() error {
 	if from != 0 {
 		l.From = time.Unix(from, 0).UTC()
 	}
+	if until != 0 {
+		l.Until = time.Unix(until, 0).UTC()
+	}
 	return nil
 }
 
-func decodeCursor(text string) (p Position, from int64, sum string, ok bool) {
+func decodeCursor(text string) (p Position, from, until int64, sum string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) < 2+fingerprint || b[0] != cursorVersion || b[1+fingerprint] > 1 {
-		return p, 0, "", false
+	if err != nil || len(b) < 2+fingerprint || b[0] != cursorVersion || b[1+fingerprint] > flagMissing|flagBefore {
+		return p, 0, 0, "", false
 	}
 	sum = string(b[1 : 1+fingerprint])
-	p.Key.Missing = b[1+fingerprint] == 1
+	flags := b[1+fingerprint]
 	b = b[2+fingerprint:]
 	order, n := binary.Uvarint(b)
 	if n <= 0 || order == 0 {
-		return p, 0, "", false
+		return p, 0, 0, "", false
 	}
 	b = b[n:]
-	numbers := [2]int64{}
-	for i := range numbers {
-		if numbers[i], n = binary.Varint(b); n <= 0 {
-			return p, 0, "", false
+	numbers := []*int64{&from, &p.Key.Number}
+	if flags&flagBefore != 0 {
+		numbers = append(numbers, &until)
+	}
+	for _, number := range numbers {
+		if *number, n = binary.Varint(b); n <= 0 {
+			return p, 0, 0, "", false
 		}
 		b = b[n:]
 	}
-	p.Order, p.Key.Number, p.Key.Text = order, numbers[1], string(b)
-	return p, numbers[0], sum, true
+	p.Order, p.Key.Missing, p.Key.Text = order, flags&flagMissing != 0, string(b)
+	return p, from, until, sum, true
+}
+
+// Filter returns the filters on what the log contains about tasks: all except the reasons, the
+// machines and the exit codes.
+func (l List) Filter() task.Filter {
+	f := task.Filter{Conditions: l.conditions(), Since: l.Since, Before: l.Before, From: l.From, Until: l.Until}
+	if l.Not != nil {
+		f.Not = new(l.Not.conditions())
+	}
+	return f
+}
+
+func (t *Tasks) conditions() task.Conditions {
+	return task.Conditions{
+		Phases: t.Phases, Name: t.Name, NamePrefix: t.NamePrefix, NameContains: t.NameContains, Labels: t.Labels,
+		Annotations: t.Annotations, Points: t.Points, Group: t.Group, GPUs: t.GPUs,
+	}
 }
 
 // An Answer is the encoded response for one page.

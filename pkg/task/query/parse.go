@@ -21,18 +21,25 @@ const (
 )
 
 var (
-	reasonForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
-	daysForm   = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)(d|w)$`)
+	reasonForm  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
+	machineForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`)
+	gpusForm    = regexp.MustCompile(`^([0-9]{1,6}|[A-Za-z][A-Za-z0-9._-]{0,49}(:[0-9]{1,6})?)$`)
+	pointForm   = regexp.MustCompile(`^[^= ]+=`)
+	daysForm    = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)(d|w)$`)
 )
 
-// readers reads each parameter. A reader gets at least one value. Only the value of all_users may
-// be empty.
-var readers = map[string]func(q *Tasks, values []string) error{
+// A reader reads one parameter. A reader gets at least one value. Only the value of all_users may be
+// empty.
+type reader func(q *Tasks, values []string) error
+
+// readers reads each parameter.
+var readers = withNegations(map[string]reader{
 	paramAllUsers:     one(func(q *Tasks, s string) (err error) { q.AllUsers, err = boolean(s); return err }),
 	paramUser:         one(func(q *Tasks, s string) (err error) { q.User, err = userName(s); return err }),
 	paramName:         one(func(q *Tasks, s string) error { q.Name = s; return nil }),
 	paramNamePrefix:   one(func(q *Tasks, s string) error { q.NamePrefix = s; return nil }),
-	paramNameContains: one(func(q *Tasks, s string) error { q.NameContains = s; return nil }),
+	paramNameContains: func(q *Tasks, values []string) error { q.NameContains = values; return nil },
+	paramBefore:       one(func(q *Tasks, s string) (err error) { q.Before = s; _, err = ParseSince(s, time.Now()); return err }),
 	paramSince:        one(func(q *Tasks, s string) (err error) { q.Since = s; _, err = ParseSince(s, time.Now()); return err }),
 	paramGroup:        one(func(q *Tasks, s string) error { q.Group = s; return task.CheckLabelValue(s) }),
 	paramCursor:       one(func(q *Tasks, s string) error { q.Cursor = s; return nil }),
@@ -44,6 +51,24 @@ var readers = map[string]func(q *Tasks, values []string) error{
 	paramLabel:        readLabels,
 	paramAnnotation:   readAnnotations,
 	paramReason:       readReasons,
+	paramPoint:        readPoints,
+	paramGPUs:         readGPUs,
+	paramMachine:      readMachines,
+	paramExit:         readExitCodes,
+})
+
+// withNegations adds the negation of each negatable filter to the readers of all parameters.
+func withNegations(all map[string]reader) map[string]reader {
+	for _, name := range negatable {
+		read := all[name]
+		all[negation+name] = func(q *Tasks, values []string) error {
+			if q.Not == nil {
+				q.Not = &Tasks{}
+			}
+			return read(q.Not, values)
+		}
+	}
+	return all
 }
 
 // Parse reads the parameters of a request. The error is of kind problem.Invalid and names the
@@ -52,8 +77,7 @@ func Parse(values url.Values) (q Tasks, err error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		read, known := readers[name]
 		if !known {
-			all := strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
-			return q, invalid(parameter(name), fmt.Errorf("is not a parameter of this list; use one of %s", all))
+			return q, unknown(name, "this list", nil)
 		}
 		given := values[name]
 		if name != paramAllUsers { // as for other routes, all_users without a value is an error
@@ -70,6 +94,39 @@ func Parse(values url.Values) (q Tasks, err error) {
 		}
 	}
 	return q, nil
+}
+
+// The parameters of a list that a stop does not have.
+var (
+	pageParams    = []string{paramSort, paramLimit, paramOffset, paramCursor, paramView}
+	clusterParams = []string{paramReason, paramMachine, paramExit} // filters that the fold of the log cannot decide
+)
+
+// ParseStop reads the parameters of a stop of several tasks: the filters of a list, except those that
+// depend on what the pods see in the cluster. An empty value is an error, because without the filter
+// the stop would stop more tasks.
+func ParseStop(values url.Values) (Tasks, error) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		_, known := readers[name]
+		switch {
+		case slices.Contains(clusterParams, strings.TrimPrefix(name, negation)):
+			return Tasks{}, invalid(name, errors.New("cannot select the tasks of a stop, because it depends on the cluster and not on the log alone; list the tasks, and stop them by their ids"))
+		case !known || slices.Contains(pageParams, name):
+			return Tasks{}, unknown(name, "a stop", slices.Concat(pageParams, clusterParams))
+		case slices.Contains(values[name], ""):
+			return Tasks{}, invalid(name, errors.New("the value is empty; give a value, or omit the parameter"))
+		}
+	}
+	return Parse(values)
+}
+
+// unknown returns the error for a parameter that a request does not have. The others are all
+// parameters without the omitted ones.
+func unknown(name, request string, omitted []string) error {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(readers)), func(other string) bool {
+		return strings.HasPrefix(other, negation) || slices.Contains(omitted, other)
+	})
+	return invalid(parameter(name), fmt.Errorf("is not a parameter of %s; use one of %s, or %s before the name of a filter", request, strings.Join(others, ", "), negation))
 }
 
 // plain matches a name that an error can have as its field.
@@ -100,7 +157,7 @@ func check(given []string) error {
 }
 
 // one returns a reader of a parameter that may be given only once.
-func one(read func(*Tasks, string) error) func(*Tasks, []string) error {
+func one(read func(*Tasks, string) error) reader {
 	return func(q *Tasks, values []string) error {
 		if len(values) > 1 {
 			return errors.New("is given more than once; give one value")
@@ -185,6 +242,48 @@ func readReasons(q *Tasks, values []string) error {
 			return fmt.Errorf("%q is not a reason, which is one word such as Unschedulable", s)
 		}
 		q.Reasons = append(q.Reasons, s)
+	}
+	return nil
+}
+
+// readPoints does not split the values at commas: the value of a variable may be any text.
+func readPoints(q *Tasks, values []string) error {
+	for _, s := range values {
+		if !pointForm.MatchString(s) {
+			return fmt.Errorf("%q is not NAME=VALUE", s)
+		}
+	}
+	q.Points = values
+	return nil
+}
+
+func readGPUs(q *Tasks, values []string) error {
+	for _, s := range split(values) {
+		if !gpusForm.MatchString(s) {
+			return fmt.Errorf("%q is not a number of GPUs such as 8, a model such as H100, or both such as H100:8", s)
+		}
+		q.GPUs = append(q.GPUs, s)
+	}
+	return nil
+}
+
+func readMachines(q *Tasks, values []string) error {
+	for _, s := range split(values) {
+		if !machineForm.MatchString(s) {
+			return fmt.Errorf("%q is not the name of a machine", s)
+		}
+		q.Machines = append(q.Machines, s)
+	}
+	return nil
+}
+
+func readExitCodes(q *Tasks, values []string) error {
+	for _, s := range split(values) {
+		code, err := strconv.ParseUint(s, 10, 8)
+		if err != nil {
+			return fmt.Errorf("%q is not an exit code, which is a whole number from 0 to 255", s)
+		}
+		q.ExitCodes = append(q.ExitCodes, int(code))
 	}
 	return nil
 }

@@ -18,13 +18,22 @@ type Tasks struct {
 	Phases       []task.Phase // one of these
 	Name         string       // the whole name
 	NamePrefix   string
-	NameContains string
+	NameContains []string // all of these, in upper or lower case
 	Labels       []string // all of these: KEY=VALUE, or KEY for any value
 	Annotations  []string // all of these: KEY=VALUE, or KEY for any value
-	Reasons      []string // one of these
+	Points       []string // all of these variables of a sweep: NAME=VALUE
+	Reasons      []string // one of these, in upper or lower case
 	Group        string   // name of the group
-	// only tasks that were submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339
-	Since  string
+	GPUs         []string // one of these, requested by each node: COUNT, NAME or NAME:COUNT
+	Machines     []string // a node of the task has one of these machines
+	ExitCodes    []int    // a node of the task has one of these exit codes
+	// only tasks that were submitted since or before: an age such as 90s, 3h or 2d, or a time in RFC 3339
+	Since, Before string
+
+	// Not excludes the tasks that one value of Not alone selects. Only the filters that are negatable
+	// may be set; nil excludes nothing.
+	Not *Tasks
+
 	Sort   Sort   // empty means -created: newest first
 	Limit  int    // largest number of tasks on a page; 0 means all
 	Cursor string // of the page, from the page before; empty means the first page
@@ -71,14 +80,27 @@ const (
 	paramLabel        = "label"
 	paramAnnotation   = "annotation"
 	paramReason       = "reason"
+	paramPoint        = "point"
+	paramGPUs         = "gpus"
+	paramMachine      = "machine"
+	paramExit         = "exit"
 	paramSince        = "since"
+	paramBefore       = "before"
 	paramGroup        = "group"
 	paramSort         = "sort"
 	paramLimit        = "limit"
 	paramCursor       = "cursor"
 	paramOffset       = "offset"
 	paramView         = "view"
+
+	negation = "not_" // before the name of a filter
 )
+
+// negatable lists the filters of which the prefix negation makes filters that exclude tasks.
+var negatable = []string{
+	paramStatus, paramName, paramNamePrefix, paramNameContains, paramLabel, paramAnnotation, paramPoint, paramReason, paramGroup,
+	paramGPUs, paramMachine, paramExit,
+}
 
 // Values returns the parameters as the query of a URL.
 func (t Tasks) Values() url.Values {
@@ -94,20 +116,27 @@ func (t Tasks) Values() url.Values {
 	for _, p := range t.Phases {
 		v.Add(paramStatus, string(p))
 	}
-	for _, label := range t.Labels {
-		v.Add(paramLabel, label)
+	for _, code := range t.ExitCodes {
+		v.Add(paramExit, strconv.Itoa(code))
 	}
-	for _, annotation := range t.Annotations {
-		v.Add(paramAnnotation, annotation)
+	for name, values := range map[string][]string{
+		paramNameContains: t.NameContains, paramLabel: t.Labels, paramAnnotation: t.Annotations, paramPoint: t.Points,
+		paramReason: t.Reasons, paramGPUs: t.GPUs, paramMachine: t.Machines,
+	} {
+		if len(values) > 0 {
+			v[name] = values
+		}
 	}
-	for _, reason := range t.Reasons {
-		v.Add(paramReason, reason)
+	if t.Not != nil {
+		for name, values := range t.Not.Values() {
+			v[negation+name] = values
+		}
 	}
 	set(paramUser, t.User)
 	set(paramName, t.Name)
 	set(paramNamePrefix, t.NamePrefix)
-	set(paramNameContains, t.NameContains)
 	set(paramSince, t.Since)
+	set(paramBefore, t.Before)
 	set(paramGroup, t.Group)
 	set(paramSort, string(t.Sort))
 	set(paramCursor, t.Cursor)
