@@ -384,7 +384,7 @@ export interface paths {
         };
         /**
          * Tasks, newest first
-         * @description A task must match all parameters. The parameters status, reason and label may be repeated, and each value may hold several values separated by commas. A list sorted by created or name shows each task exactly once over all pages, however tasks change, if the task matches the filters during the whole time. With other orders, a task whose value changes between two pages may be on both or on none. Unknown parameters are errors.
+         * @description A task must match all parameters. The filters whose schema is an array may be repeated; each value of status, reason, label, gpus, machine and exit may hold several values separated by commas. A filter that begins with not_ excludes the tasks that one of its values alone selects: not_status=failed,stopped excludes both phases. A list sorted by created or name shows each task exactly once over all pages, however tasks change, if the task matches the filters during the whole time. With other orders, a task whose value changes between two pages may be on both or on none. Unknown parameters are errors.
          */
         get: operations["listTasks"];
         put?: never;
@@ -445,8 +445,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop all tasks of the user, or all tasks of a group
-         * @description Tasks that are over already do not count.
+         * Stop all tasks of the user, or those that filters select
+         * @description The request is one command in the log: it stops the tasks that are not over and match all filters at this point of the log, and none that is submitted later. The filters are those of GET /tasks, except reason, machine, exit and their negations, which depend on the cluster. A task counts as running from the moment at which the log contains its start, which is shortly after its pods have started. Unknown parameters and empty values are errors. count is the number of stopped tasks.
          */
         post: operations["stopAllTasks"];
         delete?: never;
@@ -2869,22 +2869,81 @@ export interface components {
     parameters: {
         /** @description Include all users. Only for administrators, or for everybody with --auth header and without --admins. */
         AllUsers: boolean;
+        /** @description All of these annotations: KEY=VALUE, or KEY for any value. */
+        Annotation: string[];
+        /** @description Only tasks submitted before: an age or a time, as in since. */
+        Before: string;
+        /** @description A node of the task has one of these exit codes, see nodes[].exit_code of the status. */
+        Exit: number[];
         /** @description If the task fails, the server stops the other tasks of its group. Needs group. */
         FailFast: boolean;
+        /**
+         * @description One of these requests of GPUs for each node, as resources.accelerators names it: a number, a model, or MODEL:NUMBER. 0 selects tasks without GPUs.
+         * @example [
+         *       "H100"
+         *     ]
+         */
+        GPUs: string[];
         /** @description Name of the group to which the tasks belong. */
         Group: components["schemas"]["GroupName"];
         /** @description Id of the task or volume. */
         Id: string;
         /** @description ETag of an earlier response; the server answers 304 if nothing has changed. */
         IfNoneMatch: string;
+        /** @description Only tasks in the group of this name. */
+        InGroup: components["schemas"]["GroupName"];
         /** @description A retry with the same key has no further effect and returns the first result. */
         Key: string;
+        /** @description All of these labels: KEY=VALUE, or KEY for any value. */
+        Label: string[];
+        /** @description A node of the task has one of these machines, see nodes[].host of the status. */
+        Machine: string[];
         /** @description The task waits while so many tasks of its group are active: tasks that are not over, and stopped tasks that still have Jobs. Needs group. */
         MaxParallel: number;
+        /** @description The whole name. */
+        Name: string;
+        /** @description All of these parts of the name, in upper or lower case. */
+        NameContains: string[];
+        /** @description The beginning of the name. */
+        NamePrefix: string;
+        /** @description None of these annotations. */
+        NotAnnotation: string[];
+        /** @description No node with one of these exit codes. */
+        NotExit: number[];
+        /** @description None of these requests of GPUs. */
+        NotGPUs: string[];
+        /** @description No group, or another one. */
+        NotGroup: components["schemas"]["GroupName"];
+        /** @description None of these labels. */
+        NotLabel: string[];
+        /** @description No node with one of these machines. */
+        NotMachine: string[];
+        /** @description Another name. */
+        NotName: string;
+        /** @description None of these parts of the name. */
+        NotNameContains: string[];
+        /** @description Another beginning of the name. */
+        NotNamePrefix: string;
+        /** @description None of these variables of a sweep. */
+        NotPoint: string[];
+        /** @description None of these reasons. */
+        NotReason: string[];
+        /** @description None of these phases. */
+        NotStatus: components["schemas"]["Phase"][];
         /** @description URL to which the server sends the phase changes of the task. For a single task, it replaces event_callback; in a batch, it is for the tasks without event_callback. The server must allow the host. */
         Notify: string;
+        /** @description All of these variables of a sweep: NAME=VALUE, as in the annotation k8s-cli/point. */
+        Point: string[];
+        /** @description One of these reasons, in upper or lower case. */
+        Reason: string[];
+        /** @description Only tasks submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339. All pages of a list use the time of the first page. */
+        Since: string;
+        /** @description One of these phases. */
+        Status: components["schemas"]["Phase"][];
         /** @description SHA-256 of the archive. */
         Sum: string;
+        /** @description Only tasks of this user. Another user than the caller only where all_users is allowed. */
+        User: string;
         /**
          * @description The protocols that the client supports, with v1.session.k8s-cli.
          * @example v1.session.k8s-cli
@@ -3620,25 +3679,64 @@ export interface operations {
                 /** @description Include all users. Only for administrators, or for everybody with --auth header and without --admins. */
                 all_users?: components["parameters"]["AllUsers"];
                 /** @description Only tasks of this user. Another user than the caller only where all_users is allowed. */
-                user?: string;
+                user?: components["parameters"]["User"];
                 /** @description One of these phases. */
-                status?: components["schemas"]["Phase"][];
+                status?: components["parameters"]["Status"];
                 /** @description The whole name. */
-                name?: string;
+                name?: components["parameters"]["Name"];
                 /** @description The beginning of the name. */
-                name_prefix?: string;
-                /** @description A part of the name. */
-                name_contains?: string;
+                name_prefix?: components["parameters"]["NamePrefix"];
+                /** @description All of these parts of the name, in upper or lower case. */
+                name_contains?: components["parameters"]["NameContains"];
                 /** @description All of these labels: KEY=VALUE, or KEY for any value. */
-                label?: string[];
-                /** @description All of these annotations: KEY=VALUE, or KEY for any value. A value is not split at commas. */
-                annotation?: string[];
-                /** @description One of these reasons. */
-                reason?: string[];
+                label?: components["parameters"]["Label"];
+                /** @description All of these annotations: KEY=VALUE, or KEY for any value. */
+                annotation?: components["parameters"]["Annotation"];
+                /** @description All of these variables of a sweep: NAME=VALUE, as in the annotation k8s-cli/point. */
+                point?: components["parameters"]["Point"];
+                /** @description One of these reasons, in upper or lower case. */
+                reason?: components["parameters"]["Reason"];
                 /** @description Only tasks in the group of this name. */
-                group?: components["schemas"]["GroupName"];
-                /** @description Only tasks submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339. All pages use the time of the first page. */
-                since?: string;
+                group?: components["parameters"]["InGroup"];
+                /**
+                 * @description One of these requests of GPUs for each node, as resources.accelerators names it: a number, a model, or MODEL:NUMBER. 0 selects tasks without GPUs.
+                 * @example [
+                 *       "H100"
+                 *     ]
+                 */
+                gpus?: components["parameters"]["GPUs"];
+                /** @description A node of the task has one of these machines, see nodes[].host of the status. */
+                machine?: components["parameters"]["Machine"];
+                /** @description A node of the task has one of these exit codes, see nodes[].exit_code of the status. */
+                exit?: components["parameters"]["Exit"];
+                /** @description Only tasks submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339. All pages of a list use the time of the first page. */
+                since?: components["parameters"]["Since"];
+                /** @description Only tasks submitted before: an age or a time, as in since. */
+                before?: components["parameters"]["Before"];
+                /** @description None of these phases. */
+                not_status?: components["parameters"]["NotStatus"];
+                /** @description Another name. */
+                not_name?: components["parameters"]["NotName"];
+                /** @description Another beginning of the name. */
+                not_name_prefix?: components["parameters"]["NotNamePrefix"];
+                /** @description None of these parts of the name. */
+                not_name_contains?: components["parameters"]["NotNameContains"];
+                /** @description None of these labels. */
+                not_label?: components["parameters"]["NotLabel"];
+                /** @description None of these annotations. */
+                not_annotation?: components["parameters"]["NotAnnotation"];
+                /** @description None of these variables of a sweep. */
+                not_point?: components["parameters"]["NotPoint"];
+                /** @description None of these reasons. */
+                not_reason?: components["parameters"]["NotReason"];
+                /** @description No group, or another one. */
+                not_group?: components["parameters"]["NotGroup"];
+                /** @description None of these requests of GPUs. */
+                not_gpus?: components["parameters"]["NotGPUs"];
+                /** @description No node with one of these machines. */
+                not_machine?: components["parameters"]["NotMachine"];
+                /** @description No node with one of these exit codes. */
+                not_exit?: components["parameters"]["NotExit"];
                 /** @description Order, descending with - in front. Tasks without the time come last; tasks with equal values are newest first. */
                 sort?: "created" | "started" | "ended" | "name" | "status" | "-created" | "-started" | "-ended" | "-name" | "-status";
                 /** @description row for a short form of each task. */
@@ -3789,6 +3887,51 @@ export interface operations {
                 all_users?: components["parameters"]["AllUsers"];
                 /** @description Only the tasks of the user in this group. Not with all_users. */
                 group?: components["schemas"]["GroupName"];
+                /** @description Only tasks of this user. Another user than the caller only where all_users is allowed. */
+                user?: components["parameters"]["User"];
+                /** @description One of these phases. */
+                status?: components["parameters"]["Status"];
+                /** @description The whole name. */
+                name?: components["parameters"]["Name"];
+                /** @description The beginning of the name. */
+                name_prefix?: components["parameters"]["NamePrefix"];
+                /** @description All of these parts of the name, in upper or lower case. */
+                name_contains?: components["parameters"]["NameContains"];
+                /** @description All of these labels: KEY=VALUE, or KEY for any value. */
+                label?: components["parameters"]["Label"];
+                /** @description All of these annotations: KEY=VALUE, or KEY for any value. */
+                annotation?: components["parameters"]["Annotation"];
+                /** @description All of these variables of a sweep: NAME=VALUE, as in the annotation k8s-cli/point. */
+                point?: components["parameters"]["Point"];
+                /**
+                 * @description One of these requests of GPUs for each node, as resources.accelerators names it: a number, a model, or MODEL:NUMBER. 0 selects tasks without GPUs.
+                 * @example [
+                 *       "H100"
+                 *     ]
+                 */
+                gpus?: components["parameters"]["GPUs"];
+                /** @description Only tasks submitted since: an age such as 90s, 3h or 2d, or a time in RFC 3339. All pages of a list use the time of the first page. */
+                since?: components["parameters"]["Since"];
+                /** @description Only tasks submitted before: an age or a time, as in since. */
+                before?: components["parameters"]["Before"];
+                /** @description None of these phases. */
+                not_status?: components["parameters"]["NotStatus"];
+                /** @description Another name. */
+                not_name?: components["parameters"]["NotName"];
+                /** @description Another beginning of the name. */
+                not_name_prefix?: components["parameters"]["NotNamePrefix"];
+                /** @description None of these parts of the name. */
+                not_name_contains?: components["parameters"]["NotNameContains"];
+                /** @description None of these labels. */
+                not_label?: components["parameters"]["NotLabel"];
+                /** @description None of these annotations. */
+                not_annotation?: components["parameters"]["NotAnnotation"];
+                /** @description None of these variables of a sweep. */
+                not_point?: components["parameters"]["NotPoint"];
+                /** @description No group, or another one. */
+                not_group?: components["parameters"]["NotGroup"];
+                /** @description None of these requests of GPUs. */
+                not_gpus?: components["parameters"]["NotGPUs"];
             };
             header?: {
                 /** @description A retry with the same key has no further effect and returns the first result. */

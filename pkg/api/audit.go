@@ -78,7 +78,7 @@ func (a *auditor) line(c *fiber.Ctx, user, what string) func(code int, result st
 }
 
 const (
-	aboutKey = "about" // key in Locals: id of the object that the request created
+	aboutKey = "about" // key in Locals: id of the object that the request created, or the filters of a stop
 	ownerKey = "owner" // key in Locals: owner of the object, if the owner is not the sender
 )
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,6 +79,10 @@ func TestInvalidGroups(t *testing.T) {
 		if path == "/tasks" {
 			continue // a parameter of a list without a value counts as missing
 		}
+		if path == "/tasks/stop" {
+			s.send(method, path+"?group=", "").wantError(t, 422, "group: the value is empty; give a value, or omit the parameter")
+			continue
+		}
 		s.send(method, path+"?group=", body).wantError(t, 422, "group: the name of a group must not be empty")
 	}
 	if len(s.told()) > 0 {
@@ -94,6 +99,46 @@ func TestStopOfAGroup(t *testing.T) {
 	want := []task.Command{{StopAll: &task.StopAll{User: "ann", Group: "g"}}}
 	if diff := cmp.Diff(want, s.told()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestStopByFilters(t *testing.T) {
+	t.Parallel()
+	s := serveWith(t, &fake{}, withAuthenticator)
+	stop := func(query, token string) answered {
+		return s.send("POST", "/tasks/stop?"+query, "", "Authorization", "Bearer "+token)
+	}
+	stop("status=pending&name_prefix=train-&not_label=keep&before=2026-11-21T06:05:35Z", "bobs")
+	stop("group=g&gpus=8&user=bob", "bobs")
+	stop("user=bob&all_users=true", "roots")
+	stop("all_users=true&point=A%3D1", "roots")
+	want := []task.Command{
+		{StopAll: &task.StopAll{User: "bob", Filter: &task.Filter{
+			Conditions: task.Conditions{Phases: []task.Phase{task.Pending}, NamePrefix: "train-"}, Not: &task.Conditions{Labels: []string{"keep"}},
+			Before: "2026-11-21T06:05:35Z", Until: time.Date(2026, 11, 21, 6, 5, 35, 0, time.UTC),
+		}}},
+		{StopAll: &task.StopAll{User: "bob", Group: "g", Filter: &task.Filter{Conditions: task.Conditions{GPUs: []string{"8"}}}}},
+		{StopAll: &task.StopAll{User: "bob"}},
+		{StopAll: &task.StopAll{User: "root", AllUsers: true, Filter: &task.Filter{Conditions: task.Conditions{Points: []string{"A=1"}}}}},
+	}
+	if diff := cmp.Diff(want, s.take()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	for query, detail := range map[string]string{
+		"status=":           "status: the value is empty",
+		"stauts=pending":    "stauts: is not a parameter of a stop",
+		"machine=m":         "machine: cannot select the tasks of a stop",
+		"status=done":       `status: "done" is not one of`,
+		"since=soon":        `since: "soon" is neither an age`,
+		"sort=name":         "sort: is not a parameter of a stop",
+		"all_users=perhaps": `all_users: "perhaps" is neither true nor false`,
+	} {
+		stop(query, "bobs").wantError(t, 422, detail)
+	}
+	stop("user=ann", "bobs").wantError(t, 403, "user: only administrators")
+	stop("all_users=true", "bobs").wantError(t, 403, "all_users: only administrators")
+	if told := s.told(); len(told) > 0 {
+		t.Errorf("commands %v", told)
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -19,9 +20,15 @@ import (
 // users may name another user.
 func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
 	q, err := a.parseList(c)
-	switch {
-	case err != nil:
+	if err != nil {
 		return query.List{}, err
+	}
+	return a.list(c, q, user)
+}
+
+// list returns the request of a user at this time, if the user may make it.
+func (a *callers) list(c *fiber.Ctx, q query.Tasks, user string) (query.List, error) {
+	switch {
 	case q.AllUsers && !a.everyUser(c):
 		return query.List{}, errAllUsers
 	case q.User != "" && q.User != user && !a.everyUser(c):
@@ -30,7 +37,42 @@ func (a *callers) listOf(c *fiber.Ctx, user string) (query.List, error) {
 	return q.List(user, time.Now())
 }
 
+// stopOf parses the parameters of a stop of several tasks, which are filters of a list.
+func (a *callers) stopOf(c *fiber.Ctx, user string) (task.StopAll, error) {
+	q, err := query.ParseStop(queryOfURL(c))
+	if err != nil {
+		return task.StopAll{}, err
+	}
+	l, err := a.list(c, q, user)
+	if err != nil {
+		return task.StopAll{}, err
+	}
+	stop := task.StopAll{User: cmp.Or(q.User, user), Group: q.Group}
+	if stop.User != user {
+		c.Locals(ownerKey, stop.User)
+	}
+	if _, stop.AllUsers = l.Scope(); stop.AllUsers && stop.Group != "" {
+		return task.StopAll{}, problem.New(problem.Invalid, "group: a group belongs to one user; omit all_users")
+	}
+	f := l.Filter()
+	if f.Group = ""; !f.IsZero() {
+		filters := q.Values().Encode()
+		stop.Filter = &f
+		c.Locals(aboutKey, filters[:min(len(filters), maxAuditedFilters)])
+	}
+	return stop, nil
+}
+
+// queryOfURL returns the parameters in the URL of a request.
+func queryOfURL(c *fiber.Ctx) url.Values {
+	values := url.Values{}
+	c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
+	return values
+}
+
 const (
+	maxAuditedFilters = 512 // bytes of the filters of a stop in the audit log
+
 	maxQueryBytes = 1 << 20 // of the queries that are parsed already
 	queryOverhead = 512     // bytes of a parsed query besides its text
 )
@@ -42,9 +84,7 @@ func (a *callers) parseList(c *fiber.Ctx) (query.Tasks, error) {
 	if q, ok := a.queries.Get(utils.UnsafeString(raw)); ok {
 		return q, nil
 	}
-	values := url.Values{}
-	c.Context().QueryArgs().VisitAll(func(name, value []byte) { values.Add(string(name), string(value)) })
-	q, err := query.Parse(values)
+	q, err := query.Parse(queryOfURL(c))
 	if err == nil {
 		a.queries.Set(string(raw), q, len(raw)+queryOverhead)
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s-cli/pkg/status"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
-	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -80,29 +79,21 @@ func (h *taskHandler) stopTask(c *fiber.Ctx, user string) error {
 }
 
 func (h *taskHandler) stopTasks(c *fiber.Ctx, user string) error {
-	all, err := h.callers.allUsers(c)
+	stop, err := h.callers.stopOf(c, user)
 	if err != nil {
 		return err
 	}
-	group, err := params.Group(c)
-	if err != nil {
+	if stop.Key, err = keyOf(c); err != nil {
 		return err
 	}
-	if all && group != "" {
-		return problem.New(problem.Invalid, "group: a group belongs to one user; omit all_users")
-	}
-	key, err := keyOf(c)
-	if err != nil {
-		return err
-	}
-	result, err := h.log.Append(c.UserContext(), task.Command{StopAll: &task.StopAll{User: user, AllUsers: all, Group: group, Key: key}})
+	result, err := h.log.Append(c.UserContext(), task.Command{StopAll: &stop})
 	if err == nil {
 		err = errorOfResult(result)
 	}
 	if err != nil {
 		return err
 	}
-	return c.JSON(task.NewStopAllResponse(result.Count, all))
+	return c.JSON(task.NewStopAllResponse(result.Count, stop.AllUsers))
 }
 
 func (h *taskHandler) showTask(c *fiber.Ctx, user string) error {

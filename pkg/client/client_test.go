@@ -16,6 +16,7 @@ import (
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/pkg/task/query"
 )
 
 // serve returns a client of user ann for a server with the given handler.
@@ -177,6 +178,16 @@ var operations = []operation{
 		request: "POST /tasks/stop?all_users=true ",
 		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks for all users"}`,
 		want:    task.NewStopAllResponse(5, true),
+		keyed:   true,
+	},
+	{
+		name: "stop by filters",
+		call: func(ctx context.Context, c *Client) (any, error) {
+			return c.StopTasks(ctx, query.Tasks{NamePrefix: "train-", Phases: []task.Phase{task.Pending}, Not: &query.Tasks{Labels: []string{"keep"}}})
+		},
+		request: "POST /tasks/stop?name_prefix=train-&not_label=keep&status=pending ",
+		answer:  `{"count": 5, "status": "stopped", "message": "Stopped 5 tasks"}`,
+		want:    task.NewStopAllResponse(5, false),
 		keyed:   true,
 	},
 	{

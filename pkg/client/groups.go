@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/query"
 )
 
 // SubmitToGroup is Submit for a task of a group. The zero Membership means no group.
@@ -68,12 +69,10 @@ func (c *Client) Groups(ctx context.Context, q GroupQuery) (p Page[group.Group],
 // StopGroup stops every task of a group of the user that is not over. If the user has no such
 // group, StopGroup stops nothing. A repeated request returns the first count.
 func (c *Client) StopGroup(ctx context.Context, name string) (task.StopAllResponse, error) {
-	var answer task.StopAllResponse
 	if err := checkGroup(name); err != nil {
-		return answer, err
+		return task.StopAllResponse{}, err
 	}
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: groupQuery(name), key: newKey()}, &answer)
-	return answer, err
+	return c.StopTasks(ctx, query.Tasks{Group: name})
 }
 
 // checkGroup returns an error if no group has a name. An empty name in a request could mean all

@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/query"
 )
 
 // Submit submits t. After Submit returns, the server has stored the task and lists the
@@ -74,8 +75,15 @@ func (c *Client) Stop(ctx context.Context, id string) (task.StopResponse, error)
 // StopAll stops every task of the user, or of all users, that is not over. A repeated request
 // returns the first count.
 func (c *Client) StopAll(ctx context.Context, allUsers bool) (task.StopAllResponse, error) {
+	return c.StopTasks(ctx, query.Tasks{AllUsers: allUsers})
+}
+
+// StopTasks stops the tasks that q selects and that are not over; without filters, q selects all tasks
+// of the user. The server rejects filters that depend on the cluster: Reasons, Machines and ExitCodes.
+// A repeated request returns the first count.
+func (c *Client) StopTasks(ctx context.Context, q query.Tasks) (task.StopAllResponse, error) {
 	var answer task.StopAllResponse
-	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: allUsersQuery(allUsers), key: newKey()}, &answer)
+	err := c.do(ctx, request{method: http.MethodPost, path: "/tasks/stop", query: q.Values(), key: newKey()}, &answer)
 	return answer, err
 }
 

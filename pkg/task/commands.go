@@ -105,12 +105,14 @@ type Stop struct {
 }
 
 // StopAll stops all tasks of User, or of all users, that are earlier in the log and not
-// over. If Group is set, StopAll stops only the tasks of User in that group.
+// over. If Group is set, StopAll stops only the tasks of User in that group. If Filter is set, StopAll
+// stops only the tasks that Filter selects, as they are in the log before the StopAll.
 type StopAll struct {
-	User     string `json:"user"`
-	AllUsers bool   `json:"all_users,omitempty"`
-	Group    string `json:"group,omitempty"`
-	Key      string `json:"key,omitempty"` // Idempotency-Key of the request
+	User     string  `json:"user"`
+	AllUsers bool    `json:"all_users,omitempty"`
+	Group    string  `json:"group,omitempty"`
+	Filter   *Filter `json:"filter,omitempty"`
+	Key      string  `json:"key,omitempty"` // Idempotency-Key of the request
 }
 
 // Create creates a volume.

@@ -21,7 +21,10 @@ func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 			Resources: Resources{CPUs: "4+", Ports: []string{"80"}, UseSpot: true, DiskSize: 9}, Volumes: map[string]string{"/d": "d"},
 		}}},
 		{Stop: &Stop{User: "ann", ID: "a"}},
-		{StopAll: &StopAll{User: "ann", AllUsers: true, Group: "g"}},
+		{StopAll: &StopAll{User: "ann", AllUsers: true, Group: "g", Filter: &Filter{
+			Conditions: Conditions{Phases: []Phase{Pending}, Name: "n", NamePrefix: "n", NameContains: []string{"n"}, Labels: []string{"a=b"}, Annotations: []string{"a"}, Points: []string{"A=1"}, Group: "g", GPUs: []string{"8"}},
+			Not:        &Conditions{Name: "m"}, Since: "1h", Before: "2h", From: noon, Until: noon,
+		}}},
 		{Create: &Create{ID: "a", User: "ann", Volume: Volume{Name: "d", Size: "1Gi", AccessModes: []string{"ReadWriteMany"}}}},
 		{Delete: &Delete{User: "ann", ID: "a"}},
 		{Admitted: &Admitted{IDs: []string{"a", "b"}, Limits: JobLimits{Total: 9, PerUser: 8}}},

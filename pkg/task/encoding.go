@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -144,7 +145,15 @@ func (s Submit) Body() string {
 func (s Stop) Body() string { return "stop " + s.ID }
 
 // Body identifies the request, like the Body of a Submit.
-func (s StopAll) Body() string { return fmt.Sprintf("stop-all users=%t %s", s.AllUsers, s.Group) }
+func (s StopAll) Body() string {
+	body := fmt.Sprintf("stop-all users=%t %s", s.AllUsers, s.Group)
+	if s.Filter == nil {
+		return body
+	}
+	given := *s.Filter
+	given.From, given.Until = time.Time{}, time.Time{} // an age means another time when the request is repeated
+	return body + " " + hash(given)
+}
 
 // Body identifies the request, like the Body of a Submit.
 func (d Delete) Body() string { return fmt.Sprintf("delete force=%t %s", d.Force, d.ID) }

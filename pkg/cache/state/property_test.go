@@ -32,6 +32,17 @@ func (g generator) key() task.Key {
 	return taskKey(g.id())
 }
 
+func (g generator) filter() *task.Filter {
+	f := &task.Filter{Conditions: task.Conditions{Phases: []task.Phase{task.Phase(g.one(string(task.Pending), string(task.Running)))}}}
+	if g.IntN(2) == 0 {
+		f.Not = &task.Conditions{Group: g.one("g", "h"), Name: g.one("", "train")}
+	}
+	if g.IntN(2) == 0 {
+		f.Until = g.moment(noon)
+	}
+	return f
+}
+
 func (g generator) command() task.Command {
 	user, id := users[g.IntN(len(users))], g.id()
 	switch g.IntN(27) {
@@ -66,7 +77,11 @@ func (g generator) command() task.Command {
 		if g.IntN(4) == 0 {
 			return stopEveryone(user)
 		}
-		return stopGroup(user, g.one("", "g", "h"))
+		c := stopGroup(user, g.one("", "g", "h"))
+		if g.IntN(3) == 0 {
+			c.StopAll.Filter = g.filter()
+		}
+		return c
 	case 5:
 		c := create(user, id, g.one("data", "models"))
 		c.Create.Key = g.one("", "k")
@@ -393,6 +408,8 @@ func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) 
 	switch {
 	case c.StopAll != nil && c.StopAll.Group != "" && c.StopAll.Group != was.Submit.Group && len(was.WaitsFor) == 0:
 		fail("task %s of group %q was stopped with group %q", was.Submit.ID, was.Submit.Group, c.StopAll.Group)
+	case c.StopAll != nil && c.StopAll.Filter != nil && is.Phase == task.Stopped && was.Submit.JobGroup == nil && !NewMatcher(*c.StopAll.Filter).Matches(compact(was)):
+		fail("task %s was stopped by a stop whose filter does not select it", was.Submit.ID)
 	case is.Submit.Group != was.Submit.Group:
 		fail("task %s changed its group", was.Submit.ID)
 	case user != was.Submit.User:

@@ -174,13 +174,25 @@ func (s *State) stopAll(c task.StopAll) (task.Result, []task.Key) {
 	}
 	var changed []task.Key
 	for _, user := range users {
-		ids := s.activeOf(user, c.Group)
+		ids := s.selected(s.activeOf(user, c.Group), c.Filter)
 		s.stopTasks(ids, stopped)
 		for _, id := range ids {
 			changed = append(changed, taskKey(id))
 		}
 	}
 	return task.Result{Count: len(changed)}, changed
+}
+
+// selected returns those of the tasks that a filter selects; nil selects all.
+func (s *State) selected(ids []string, f *task.Filter) []string {
+	if f == nil {
+		return ids
+	}
+	m := NewMatcher(*f)
+	return slices.DeleteFunc(ids, func(id string) bool {
+		s.yield()
+		return !m.Matches(s.Tasks[id])
+	})
 }
 
 // stopTasks ends tasks that are not over.
