@@ -246,7 +246,7 @@ func (f *fakeServer) list(w http.ResponseWriter, r *http.Request) {
 // writeList writes the tasks, oldest first, that q selects.
 func writeList(w http.ResponseWriter, q query.Tasks, tasks []task.Status) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(s task.Status) bool {
-		return len(q.Phases) > 0 && !slices.Contains(q.Phases, s.Phase) || q.Name != "" && q.Name != s.Name || q.User != "" && q.User != s.Metadata.User || q.Group != "" && q.Group != s.Metadata.Group
+		return !selects(q, s) || q.User != "" && q.User != s.Metadata.User
 	})
 	slices.Reverse(tasks)
 	if q.Sort == query.ByName {
@@ -266,6 +266,12 @@ func writeList(w http.ResponseWriter, q query.Tasks, tasks []task.Status) {
 		rows.Tasks = append(rows.Tasks, r.Row)
 	}
 	_ = json.NewEncoder(w).Encode(rows)
+}
+
+// selects reports whether a task matches the filters that the fake server knows.
+func selects(q query.Tasks, s task.Status) bool {
+	return (len(q.Phases) == 0 || slices.Contains(q.Phases, s.Phase)) && (q.Name == "" || q.Name == s.Name) &&
+		(q.Group == "" || q.Group == s.Metadata.Group) && strings.HasPrefix(s.Name, q.NamePrefix)
 }
 
 func (f *fakeServer) find(r *http.Request) (*task.Status, error) {
@@ -304,8 +310,12 @@ func (f *fakeServer) stop(r *http.Request) (any, error) {
 
 func (f *fakeServer) stopAll(r *http.Request) (any, error) {
 	count := 0
+	q, err := query.ParseStop(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
 	for i := range f.tasks {
-		if s := &f.tasks[i]; sees(r, s.Metadata.User) && !s.Phase.Over() && (r.FormValue("group") == "" || r.FormValue("group") == s.Metadata.Group) {
+		if s := &f.tasks[i]; sees(r, s.Metadata.User) && !s.Phase.Over() && selects(q, *s) {
 			s.Phase = task.Stopped
 			count++
 		}

@@ -99,6 +99,10 @@ func (l *listing) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&q.Annotations, "annotation", nil, "show only tasks with this annotation, `KEY=VALUE`, or KEY for any value; repeatable")
 	flags.StringSliceVar(&q.Reasons, "reason", nil, "show only tasks with this `reason`, for example Unschedulable")
 	flags.StringVar(&q.Since, "since", "", "show only tasks submitted since an `age` such as 3h or 2d, or a time")
+	flags.StringVar(&q.Before, "before", "", "show only tasks submitted before an `age` such as 3h or 2d, or a time")
+	flags.StringSliceVar(&q.GPUs, "gpus", nil, "show only tasks whose nodes request these GPUs: `COUNT`, NAME or NAME:COUNT")
+	flags.StringSliceVar(&q.Machines, "machine", nil, "show only tasks with a node on this `machine`")
+	flags.IntSliceVar(&q.ExitCodes, "exit-code", nil, "show only tasks with a node that ended with this exit `code`")
 	flags.StringVar(&l.sort, "sort-by", "", "sort by this `field`: "+strings.Join(query.Fields, ", ")+"; -field for descending")
 }
 
@@ -134,22 +138,30 @@ func (l *listing) check(limited bool) error {
 	case l.active:
 		l.statuses = []string{string(task.Pending), string(task.Running)}
 	}
-	l.query.Phases = nil
-	for _, name := range l.statuses {
-		phase := task.Phase(strings.ToLower(name))
-		if of, known := skyStatus[string(phase)]; known {
-			phase = of
-		}
-		if !slices.Contains(query.Phases, phase) {
-			return exit.Usagef("--status %q: must be one of %v", name, phaseNames())
-		}
-		l.query.Phases = append(l.query.Phases, phase)
+	var err error
+	if l.query.Phases, err = phasesOf(l.statuses); err != nil {
+		return err
 	}
 	if l.sort != "" && !slices.Contains(query.Fields, strings.TrimPrefix(l.sort, "-")) {
 		return exit.Usagef("--sort-by %q: must be one of %v, with - in front for descending order", l.sort, query.Fields)
 	}
 	l.query.Sort = query.Sort(l.sort)
 	return nil
+}
+
+// phasesOf returns the phases that --status names.
+func phasesOf(names []string) (phases []task.Phase, err error) {
+	for _, name := range names {
+		phase := task.Phase(strings.ToLower(name))
+		if of, known := skyStatus[string(phase)]; known {
+			phase = of
+		}
+		if !slices.Contains(query.Phases, phase) {
+			return nil, exit.Usagef("--status %q: must be one of %v", name, phaseNames())
+		}
+		phases = append(phases, phase)
+	}
+	return phases, nil
 }
 
 // limited returns the query with the limit of the format.
