@@ -21,7 +21,12 @@ import { newKey, sleep } from "./retry.js";
 /** @typedef {GroupOptions & {atomic?: boolean}} BatchOptions with atomic, the server accepts all tasks or none */
 /** @typedef {{group?: string, notify?: string, key?: string, signal?: AbortSignal}} ChainOptions */
 /** @typedef {ChainOptions & {primary?: readonly string[], terminationDelay?: string}} JobGroupOptions primary are the names of tasks; when they have completed, the server ends the others after terminationDelay, for example 30s */
-/** @typedef {{allUsers?: boolean, user?: string, status?: Phase | readonly Phase[], name?: string, namePrefix?: string, nameContains?: string, label?: string | readonly string[], annotation?: string | readonly string[], reason?: string | readonly string[], group?: string, since?: string, sort?: ListQuery["sort"], pageSize?: number, signal?: AbortSignal}} Filters label and annotation are KEY=VALUE or KEY */
+/** @typedef {string | readonly string[]} Texts */
+/** @typedef {{status?: Phase | readonly Phase[], name?: string, namePrefix?: string, nameContains?: Texts, label?: Texts, annotation?: Texts, point?: Texts, group?: string, gpus?: string | number | readonly (string | number)[]}} StopConditions label and annotation are KEY=VALUE or KEY; point is NAME=VALUE of a sweep; gpus is COUNT, NAME or NAME:COUNT */
+/** @typedef {StopConditions & {reason?: Texts, machine?: Texts, exit?: number | readonly number[]}} Conditions */
+/** @typedef {{allUsers?: boolean, user?: string, since?: string, before?: string}} Scope since and before are an age or a time */
+/** @typedef {Conditions & Scope & {not?: Conditions, sort?: ListQuery["sort"], pageSize?: number, signal?: AbortSignal}} Filters not excludes the tasks that one of its values alone selects */
+/** @typedef {StopConditions & Scope & {not?: StopConditions}} StopFilters */
 /** @typedef {{timeout?: number, check?: boolean, signal?: AbortSignal}} WaitOptions timeout is in seconds; with check, a task that did not complete is an error */
 /** @typedef {Record<string, string | Iterable<string | number | boolean>>} Grid the values of each variable; a string is one value */
 /** @template G @typedef {{[Name in keyof G]: G[Name] extends string ? string : G[Name] extends Iterable<infer Value> ? Value : never}} GridPoint */
@@ -142,8 +147,13 @@ export class Client extends Requests {
     return (await this.json("POST", "/tasks/stop", { query: { group: name }, key: newKey() })).count;
   }
 
-  /** Stops all tasks of the user. @param {{allUsers?: boolean}} [o] @returns {Promise<number>} the number of tasks */
-  async stopAll({ allUsers } = {}) { return (await this.json("POST", "/tasks/stop", { query: { all_users: allUsers }, key: newKey() })).count; }
+  /** Stops all tasks of the user, or those that match all filters. @param {StopFilters} [filters] @returns {Promise<number>} the number of tasks */
+  async stopAll({ allUsers, ...filters } = {}) {
+    for (const [name, value] of [...Object.entries(filters), ...Object.entries(filters.not ?? {})]) {
+      if ([value].flat().every((v) => v === undefined || v === "")) throw new TypeError(`${name} has no value: give a value, or omit the filter, without which the server would stop more tasks`);
+    }
+    return (await this.json("POST", "/tasks/stop", { query: { ...filterQuery(filters), all_users: allUsers }, key: newKey() })).count;
+  }
 
   /** The tasks that match all filters, newest first, page by page. @param {Filters} [filters] @returns {AsyncGenerator<TaskStatus, void, undefined>} */
   list(filters = {}) { return this.pages("/tasks", "tasks", queryOf(filters), filters.signal); }
@@ -305,9 +315,16 @@ function newGroupName(name) {
 }
 
 /** @param {Filters & {limit?: never}} f */
-function queryOf({ allUsers, namePrefix, nameContains, pageSize = page, signal: _, limit, ...rest }) {
+function queryOf({ allUsers, pageSize = page, signal: _, limit, ...filters }) {
   if (limit !== undefined) throw new TypeError("limit: the client reads all pages; leave the loop after enough tasks, or set pageSize for the size of a page");
-  return { ...rest, all_users: allUsers, name_prefix: namePrefix, name_contains: nameContains, limit: pageSize };
+  return { ...filterQuery(filters), all_users: allUsers, limit: pageSize };
+}
+
+/** @param {Conditions & {not?: Conditions}} filters @returns {Record<string, any>} */
+function filterQuery({ namePrefix, nameContains, not, ...rest }) {
+  const query = { ...rest, name_prefix: namePrefix, name_contains: nameContains };
+  const excluded = not ? Object.entries(filterQuery(not)).map(([name, value]) => ["not_" + name, value]) : [];
+  return { ...query, ...Object.fromEntries(excluded) };
 }
 
 const seconds = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };

@@ -25,6 +25,7 @@
 /** @typedef {import("./client.js").ChainOptions} ChainOptions */
 /** @typedef {import("./client.js").JobGroupOptions} JobGroupOptions */
 /** @typedef {import("./client.js").Filters} Filters */
+/** @typedef {import("./client.js").StopFilters} StopFilters */
 /** @typedef {import("./client.js").WaitOptions} WaitOptions */
 /** @typedef {import("./logs.js").LogOptions} LogOptions */
 /** @typedef {import("./client.js").Grid} Grid */

@@ -586,18 +586,37 @@ class TestJobs(WithStub):
         self.assertEqual((len(jobs), one.job("a") == "a"), (3, False))
 
     def test_filters(self) -> None:
-        stub = self.stub(*[answer({"tasks": [], "since": "", "total": {}})] * 4)
+        stub = self.stub(*[answer({"tasks": [], "since": "", "total": {}})] * 6)
         client = self.client(stub)
         list(client.jobs(annotation=["a=b", "c"], since=datetime.timedelta(hours=1)))
         list(client.group("g").jobs(annotation="a", label={"team": "x"}))
         client.usage(by="group", since=3600)
         client.rows(since=60)
+        list(client.jobs(gpus=[8, "H100"], exit=0, point={"LR": 0.1}, not_status=["failed"], before=datetime.timedelta(hours=1)))
+        client.page(machine="m", not_label={"team": "x"}, name_contains=["a", "b"])
         self.assertEqual([path.replace("%3D", "=") for _, path, _, _ in stub.requests], [
             "/tasks?limit=500&annotation=a=b&annotation=c&since=3600s",
-            "/tasks?limit=500&label=team=x&annotation=a&group=g&sort=created",
+            "/tasks?limit=500&sort=created&annotation=a&label=team=x&group=g",
             "/usage?since=1d&by=group",
             "/tasks?since=60s&view=row",
+            "/tasks?limit=500&gpus=8&gpus=H100&exit=0&point=LR=0.1&not_status=failed&before=3600s",
+            "/tasks?machine=m&not_label=team=x&name_contains=a&name_contains=b",
         ])  # fmt: skip
+
+    def test_stop_by_filters(self) -> None:
+        stub = self.stub(*[answer({"count": 2})] * 2)
+        client = self.client(stub)
+        self.assertEqual(client.stop_all(status="pending", not_label={"keep": "yes"}, since=60), 2)
+        client.stop_all(group="g", gpus=0, all_users=False)
+        self.assertEqual([path.replace("%3D", "=") for _, path, _, _ in stub.requests], [
+            "/tasks/stop?status=pending&not_label=keep=yes&since=60s",
+            "/tasks/stop?group=g&gpus=0",
+        ])  # fmt: skip
+        for empty in ("", [], [""], {}, None):  # without the filter, the stop would stop more tasks
+            with self.assertRaisesRegex(errors.ArgumentInvalid, "^label: the value is empty; give a value, or omit the filter$"):
+                client.stop_all(label=empty)  # type: ignore[arg-type]
+        with self.assertRaisesRegex(errors.ArgumentInvalid, "^before: the value is empty"):
+            client.stop_all(before="")
 
     def test_limits_of_lists(self) -> None:
         pages = [answer({"tasks": [{"task_id": f"{n}{i}"} for i in range(2)]}, X_Next_Cursor="c") for n in (1, 2)]

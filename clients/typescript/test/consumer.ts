@@ -16,6 +16,7 @@ await client.submit({ run: "true", annotations: { commit: "4f2a91c" } });
 const commit: string | undefined = status.metadata.annotations?.commit;
 const outputs: Output[] = status.metadata.outputs ?? [];
 const archive = new Blob([await client.download(id, outputs[0].node)]);
+await client.stopAll({ status: "pending", before: "1h", not: { label: ["keep"] } });
 const filters: Filters = { status: ["failed", "stopped"], sort: "-ended", annotation: "run=7" };
 for await (const row of client.rows(filters)) { const found: Row = row; found.name.toUpperCase(); }
 for await (const each of client.list({ status: "failed", label: ["team"] })) each.metadata.nodes[0].exit_code?.toFixed();
@@ -49,6 +50,8 @@ const same: Found = status;
 // Mistakes, none of which compiles.
 // @ts-expect-error a field that does not exist
 await client.submit({ runn: 1 });
+// @ts-expect-error a filter that a stop does not have
+await client.stopAll({ machine: "m" });
 // @ts-expect-error a field that does not exist, beside one that does
 await client.submit({ run: "true", nmae: "train" });
 // @ts-expect-error a field of another type

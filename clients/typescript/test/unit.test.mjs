@@ -210,6 +210,18 @@ test("a list reads one page after the other", () => stub([json(200, { tasks: [{ 
   assert.deepEqual(requests.map((r) => r.url), ["/tasks?status=failed&status=stopped&name_prefix=t&limit=2", "/tasks?status=failed&status=stopped&name_prefix=t&limit=2&cursor=c1"]);
 }));
 
+test("filters may be negated, and a filter without a value stops nothing", () => stub([json(200, { tasks: [] }), stopped], async (client, requests) => {
+  for await (const _ of client.list({ exit: [0, 137], machine: "m", before: "1h", not: { status: "failed", namePrefix: "t", label: ["a", "b"] } }));
+  assert.equal(await client.stopAll({ nameContains: ["a", "b"], gpus: 0, not: { group: "g" } }), 2);
+  assert.deepEqual(requests.map((r) => r.url), [
+    "/tasks?exit=0&exit=137&machine=m&before=1h&not_status=failed&not_label=a&not_label=b&not_name_prefix=t&limit=500",
+    "/tasks/stop?gpus=0&name_contains=a&name_contains=b&not_group=g",
+  ]);
+  for (const filters of [{ status: undefined }, { label: "" }, { label: [] }, { label: [""] }, { not: { name: "" } }]) {
+    await assert.rejects(client.stopAll(filters), /^TypeError: \w+ has no value: give a value, or omit the filter/);
+  }
+}));
+
 test("a token is sent to a server on this machine or over TLS only", async () => {
   assert.throws(() => new Client({ url: "http://example.com", token: "t" }), /plain HTTP/);
   new Client({ url: "http://example.com", token: "t", allowPlainHTTP: true });

@@ -47,10 +47,8 @@ export class Client extends Requests {
     stop(id: string): Promise<void>;
     /** Stops the tasks of a group that are not over. @param {string} name @returns {Promise<number>} the number of tasks */
     stopGroup(name: string): Promise<number>;
-    /** Stops all tasks of the user. @param {{allUsers?: boolean}} [o] @returns {Promise<number>} the number of tasks */
-    stopAll({ allUsers }?: {
-        allUsers?: boolean;
-    }): Promise<number>;
+    /** Stops all tasks of the user, or those that match all filters. @param {StopFilters} [filters] @returns {Promise<number>} the number of tasks */
+    stopAll({ allUsers, ...filters }?: StopFilters): Promise<number>;
     /** The tasks that match all filters, newest first, page by page. @param {Filters} [filters] @returns {AsyncGenerator<TaskStatus, void, undefined>} */
     list(filters?: Filters): AsyncGenerator<TaskStatus, void, undefined>;
     /** The same tasks in the short form. @param {Filters} [filters] @returns {AsyncGenerator<Schemas["Row"], void, undefined>} */
@@ -187,24 +185,46 @@ export type JobGroupOptions = ChainOptions & {
     primary?: readonly string[];
     terminationDelay?: string;
 };
+export type Texts = string | readonly string[];
 /**
- * label and annotation are KEY=VALUE or KEY
+ * label and annotation are KEY=VALUE or KEY; point is NAME=VALUE of a sweep; gpus is COUNT, NAME or NAME:COUNT
  */
-export type Filters = {
-    allUsers?: boolean;
-    user?: string;
+export type StopConditions = {
     status?: Phase | readonly Phase[];
     name?: string;
     namePrefix?: string;
-    nameContains?: string;
-    label?: string | readonly string[];
-    annotation?: string | readonly string[];
-    reason?: string | readonly string[];
+    nameContains?: Texts;
+    label?: Texts;
+    annotation?: Texts;
+    point?: Texts;
     group?: string;
+    gpus?: string | number | readonly (string | number)[];
+};
+export type Conditions = StopConditions & {
+    reason?: Texts;
+    machine?: Texts;
+    exit?: number | readonly number[];
+};
+/**
+ * since and before are an age or a time
+ */
+export type Scope = {
+    allUsers?: boolean;
+    user?: string;
     since?: string;
+    before?: string;
+};
+/**
+ * not excludes the tasks that one of its values alone selects
+ */
+export type Filters = Conditions & Scope & {
+    not?: Conditions;
     sort?: ListQuery["sort"];
     pageSize?: number;
     signal?: AbortSignal;
+};
+export type StopFilters = StopConditions & Scope & {
+    not?: StopConditions;
 };
 /**
  * timeout is in seconds; with check, a task that did not complete is an error

@@ -28,6 +28,7 @@ export type BatchOptions = import("./client.js").BatchOptions;
 export type ChainOptions = import("./client.js").ChainOptions;
 export type JobGroupOptions = import("./client.js").JobGroupOptions;
 export type Filters = import("./client.js").Filters;
+export type StopFilters = import("./client.js").StopFilters;
 export type WaitOptions = import("./client.js").WaitOptions;
 export type LogOptions = import("./logs.js").LogOptions;
 export type Grid = import("./client.js").Grid;

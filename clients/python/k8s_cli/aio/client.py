@@ -6,10 +6,10 @@ import random
 import re
 import string
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .. import _retry, models
-from .._times import Since
+from .._options import Filters
 from ..errors import ArgumentInvalid, BatchFailed, Error, TaskUnusable, UploadMissing, api_error
 from ..task import REDACTED, Item, OtherFields, Packer, Task, TaskFields, TaskLike, check, grid, has_files, names, read, taskfile
 from ._io import call, sleep
@@ -268,30 +268,18 @@ class Client(Operations):
     async def jobs(
         self,
         *,
-        all_users: bool = False,
-        user: str = "",
-        status: Union[models.Phase, Sequence[models.Phase]] = (),
-        name: str = "",
-        name_prefix: str = "",
-        name_contains: str = "",
-        label: Union[str, Sequence[str], Mapping[str, str]] = (),
-        annotation: Union[str, Sequence[str], Mapping[str, str]] = (),
-        reason: Union[str, Sequence[str]] = (),
-        group: str = "",
-        since: Since = "",
-        sort: models.Sort = "",
         limit: Optional[int] = None,
         page_size: int = PAGE,
+        **filters: "Unpack[Filters]",
     ) -> AsyncIterator[Job]:
         """Returns the tasks that match all filters, newest first, with their status. Reads one page after the other.
 
-        limit is the largest number of tasks. label and annotation are KEY=VALUE, KEY for any value, a list of these, or
-        a dict. since is an age (`3h`, seconds, or a timedelta), or a time (in RFC 3339, or a datetime). sort is created,
-        started, ended, name or status, with - in front for descending.
+        The filters are all_users, user, status, name, name_prefix, name_contains, label, annotation, point, reason,
+        group, gpus, machine, exit, since and before, and those with not_ in front, for example not_status. limit is the
+        largest number of tasks. label and annotation are KEY=VALUE, KEY for any value, a list of these, or a dict; point
+        is NAME=VALUE, a list of these, or a dict. since and before are an age (`3h`, seconds, or a timedelta), or a time
+        (in RFC 3339, or a datetime). sort is created, started, ended, name or status, with - in front for descending.
         """
-        filters: Dict[str, Any] = dict(all_users=all_users, user=user, status=status, name=name, name_prefix=name_prefix)
-        filters.update(name_contains=name_contains, label=label, annotation=annotation, reason=reason)
-        filters.update(group=group, since=since, sort=sort)
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ArgumentInvalid(f"limit: {limit!r} is not a number of tasks", "limit")
         cursor, left = "", limit

@@ -6,14 +6,15 @@ import os
 import re
 import time
 from datetime import date
-from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, List, Literal, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, List, Literal, Optional, Sequence, Tuple, Union, cast
 
 from .. import _http, _retry, _streams, _websocket, models
-from .._options import Filters
+from .._options import Filters, StopFilters
 from .._times import Since, age, day, moment
 from .._unpack import Directory, Download
 from ..errors import (
     ApiError,
+    ArgumentInvalid,
     ConnectionFailed,
     Error,
     LogBroken,
@@ -133,9 +134,17 @@ class Operations(Requests):
         """Stops a task. If the task is over, stop changes nothing."""
         await self.request("POST", f"/tasks/{segment(id)}/stop", key=_retry.new_key())
 
-    async def stop_all(self, *, group: str = "", all_users: bool = False) -> int:
-        """Stops all tasks of the user, of a group, or of all users. Returns the number of tasks."""
+    async def stop_all(self, *, group: str = "", all_users: bool = False, **filters: "Unpack[StopFilters]") -> int:
+        """Stops all tasks of the user, of a group, or of all users. Returns the number of tasks.
+
+        With filters, stop_all stops only the tasks that match all of them. A filter with an empty value is an error.
+        """
         query = query_of(group=group, all_users=all_users)
+        for name, value in filters.items():
+            given = query_of(**{name: moment(cast(Since, value)) if name in ("since", "before") else value})
+            if not given:
+                raise ArgumentInvalid(f"{name}: the value is empty; give a value, or omit the filter", name)
+            query += given
         answer = await self.request("POST", "/tasks/stop", query=query, key=_retry.new_key())
         return int(answer.json()["count"])
 
@@ -143,14 +152,14 @@ class Operations(Requests):
         self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: "Unpack[Filters]"
     ) -> models.Page[models.TaskStatus]:
         """Returns one page of tasks. The filters are those of jobs."""
-        filters["since"] = moment(filters.get("since", ""))
+        filters["since"], filters["before"] = moment(filters.get("since", "")), moment(filters.get("before", ""))
         return await self.fetch_page(models.TaskStatus, "/tasks", "tasks", limit=limit, cursor=cursor, offset=offset, **filters)
 
     async def rows(
         self, *, limit: Optional[int] = None, cursor: str = "", offset: Optional[int] = None, **filters: "Unpack[Filters]"
     ) -> models.Page[models.Row]:
         """Returns one page of tasks in short form. The filters are those of jobs."""
-        filters["since"] = moment(filters.get("since", ""))
+        filters["since"], filters["before"] = moment(filters.get("since", "")), moment(filters.get("before", ""))
         return await self.fetch_page(
             models.Row, "/tasks", "tasks", **filters, view="row", limit=limit, cursor=cursor, offset=offset
         )
