@@ -1,9 +1,6 @@
 package task
 
-import (
-	"reflect"
-	"time"
-)
+import "time"
 
 // A Filter selects tasks by what the log contains about them. A StopAll may have a Filter, with
 // which the fold decides: the JSON keys and the meaning of the fields do not change. The zero
@@ -33,4 +30,12 @@ type Conditions struct {
 }
 
 // IsZero reports whether the Filter selects all tasks.
-func (f Filter) IsZero() bool { return reflect.ValueOf(f).IsZero() }
+func (f *Filter) IsZero() bool {
+	return f.Conditions.IsZero() && f.Not == nil && f.Since == "" && f.Before == "" && f.From.IsZero() && f.Until.IsZero()
+}
+
+// IsZero reports whether no field is set.
+func (c *Conditions) IsZero() bool {
+	return c.Name == "" && c.NamePrefix == "" && c.Group == "" &&
+		len(c.Phases)+len(c.NameContains)+len(c.Labels)+len(c.Annotations)+len(c.Points)+len(c.GPUs) == 0
+}

@@ -12,10 +12,9 @@ import (
 // A Filter decides which tasks are in a list.
 type Filter struct {
 	list      query.List
-	not       query.Tasks    // the zero Tasks excludes nothing
-	record    *state.Matcher // what the records of the tasks decide
-	nodes     bool           // the filter needs the nodes of the tasks
-	countable bool           // the filter needs only the phase and the reason
+	record    state.Matcher // what the records of the tasks decide
+	nodes     bool          // the filter needs the nodes of the tasks
+	countable bool          // the filter needs only the phase and the reason
 }
 
 // NewFilter returns the filter of a list.
@@ -27,13 +26,15 @@ func NewFilter(l query.List) *Filter {
 		record.Group = "" // the source contains only the tasks of the group
 	}
 	if l.Not != nil {
-		f.not, record.Not.Phases = *l.Not, nil
+		record.Not.Phases = nil
 	}
 	f.record = state.NewMatcher(record)
-	f.nodes = len(l.Machines)+len(l.ExitCodes)+len(f.not.Machines)+len(f.not.ExitCodes) > 0
+	f.nodes = needsNodes(&l.Tasks) || l.Not != nil && needsNodes(l.Not)
 	f.countable = f.record.MatchesAll() && !f.nodes
 	return f
 }
+
+func needsNodes(q *query.Tasks) bool { return len(q.Machines)+len(q.ExitCodes) > 0 }
 
 // Matches reports whether a task of the list's users is in the list.
 func (f *Filter) Matches(t *Task) bool {
@@ -42,16 +43,20 @@ func (f *Filter) Matches(t *Task) bool {
 
 // matchesCounted reports whether a phase and a reason are in the list.
 func (f *Filter) matchesCounted(p task.Phase, reason string) bool {
-	is := func(one string) bool { return strings.EqualFold(one, reason) }
-	return (len(f.list.Phases) == 0 || slices.Contains(f.list.Phases, p)) &&
-		(len(f.list.Reasons) == 0 || slices.ContainsFunc(f.list.Reasons, is)) &&
-		(len(f.not.Phases) == 0 || !slices.Contains(f.not.Phases, p)) &&
-		(len(f.not.Reasons) == 0 || !slices.ContainsFunc(f.not.Reasons, is))
+	q, not := &f.list.Tasks, f.list.Not
+	return (len(q.Phases) == 0 || slices.Contains(q.Phases, p)) && (len(q.Reasons) == 0 || isOneOf(reason, q.Reasons)) &&
+		(not == nil || !slices.Contains(not.Phases, p) && !isOneOf(reason, not.Reasons))
+}
+
+// isOneOf reports whether a reason is one of reasons, in upper or lower case.
+func isOneOf(reason string, reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(one string) bool { return strings.EqualFold(one, reason) })
 }
 
 func (f *Filter) matchesNodes(nodes []task.Node) bool {
-	return (len(f.list.Machines) == 0 || onMachine(nodes, f.list.Machines)) && (len(f.list.ExitCodes) == 0 || exited(nodes, f.list.ExitCodes)) &&
-		!onMachine(nodes, f.not.Machines) && !exited(nodes, f.not.ExitCodes)
+	q, not := &f.list.Tasks, f.list.Not
+	return (len(q.Machines) == 0 || onMachine(nodes, q.Machines)) && (len(q.ExitCodes) == 0 || exited(nodes, q.ExitCodes)) &&
+		(not == nil || !onMachine(nodes, not.Machines) && !exited(nodes, not.ExitCodes))
 }
 
 // onMachine reports whether one of the nodes has one of the machines.

@@ -4,23 +4,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s-cli/pkg/task"
 )
 
 // A Matcher decides which tasks a task.Filter selects, by their records alone.
 type Matcher struct {
-	filter task.Filter
-	all    []condition // a task must meet all of these
-	none   []condition // a task must meet none of these
+	from, until time.Time   // as in task.Filter
+	all         []condition // a task must meet all of these
+	none        []condition // a task must meet none of these
 }
 
 // A condition reports whether a task meets one condition of a Filter.
 type condition func(*CompactRecord) bool
 
 // NewMatcher returns the Matcher of a filter.
-func NewMatcher(f task.Filter) *Matcher {
-	m := &Matcher{filter: f, all: conditionsOf(f.Conditions)}
+func NewMatcher(f task.Filter) Matcher {
+	m := Matcher{from: f.From, until: f.Until}
+	if !f.Conditions.IsZero() {
+		m.all = conditionsOf(f.Conditions)
+	}
 	if f.Not != nil {
 		m.none = conditionsOf(*f.Not)
 	}
@@ -29,14 +33,14 @@ func NewMatcher(f task.Filter) *Matcher {
 
 // Matches reports whether the filter selects a task.
 func (m *Matcher) Matches(r *CompactRecord) bool {
-	return !r.CreatedAt.Before(m.filter.From) && (m.filter.Until.IsZero() || r.CreatedAt.Before(m.filter.Until)) &&
+	return !r.CreatedAt.Before(m.from) && (m.until.IsZero() || r.CreatedAt.Before(m.until)) &&
 		!slices.ContainsFunc(m.all, func(c condition) bool { return !c(r) }) &&
 		!slices.ContainsFunc(m.none, func(c condition) bool { return c(r) })
 }
 
 // MatchesAll reports whether the filter selects all tasks.
 func (m *Matcher) MatchesAll() bool {
-	return len(m.all)+len(m.none) == 0 && m.filter.From.IsZero() && m.filter.Until.IsZero()
+	return len(m.all)+len(m.none) == 0 && m.from.IsZero() && m.until.IsZero()
 }
 
 func conditionsOf(c task.Conditions) (all []condition) {

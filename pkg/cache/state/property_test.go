@@ -32,6 +32,11 @@ func (g generator) key() task.Key {
 	return taskKey(g.id())
 }
 
+func selects(f task.Filter, r *CompactRecord) bool {
+	m := NewMatcher(f)
+	return m.Matches(r)
+}
+
 func (g generator) filter() *task.Filter {
 	f := &task.Filter{Conditions: task.Conditions{Phases: []task.Phase{task.Phase(g.one(string(task.Pending), string(task.Running)))}}}
 	if g.IntN(2) == 0 {
@@ -408,7 +413,7 @@ func checkStep(fail func(string, ...any), c task.Command, was, is *task.Record) 
 	switch {
 	case c.StopAll != nil && c.StopAll.Group != "" && c.StopAll.Group != was.Submit.Group && len(was.WaitsFor) == 0:
 		fail("task %s of group %q was stopped with group %q", was.Submit.ID, was.Submit.Group, c.StopAll.Group)
-	case c.StopAll != nil && c.StopAll.Filter != nil && is.Phase == task.Stopped && was.Submit.JobGroup == nil && !NewMatcher(*c.StopAll.Filter).Matches(compact(was)):
+	case c.StopAll != nil && c.StopAll.Filter != nil && is.Phase == task.Stopped && was.Submit.JobGroup == nil && !selects(*c.StopAll.Filter, compact(was)):
 		fail("task %s was stopped by a stop whose filter does not select it", was.Submit.ID)
 	case is.Submit.Group != was.Submit.Group:
 		fail("task %s changed its group", was.Submit.ID)
