@@ -1,6 +1,7 @@
 package features
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/pkg/taskfile"
 )
@@ -103,4 +105,22 @@ func TestStopGroupOfFakePods(t *testing.T) {
 		return fmt.Sprintf("%d are left", len(left.Items)), len(left.Items) == 0
 	})
 	ann.awaitGroup(t, "other", "runs", func(g group.Group) bool { return g.ByStatus[task.Running] == others })
+
+	running, err := ann.TaskPage(t.Context(), query.Tasks{Group: "other", Phases: []task.Phase{task.Running}, Limit: 1})
+	if err != nil || len(running.Items) != 1 {
+		t.Fatalf("%+v, %v", running, err)
+	}
+	on := query.Tasks{Machines: []string{running.Items[0].Metadata.Nodes[0].Host}, Not: &query.Tasks{Group: "sweep"}}
+	if same, err := ann.RowPage(t.Context(), on); err != nil || same.Total < 1 {
+		t.Errorf("tasks on the machine %s: %+v, %v", on.Machines[0], same, err)
+	}
+	if _, err := ann.StopTasks(t.Context(), on); !errors.Is(err, problem.Invalid) {
+		t.Errorf("a stop by machine: %v", err)
+	}
+	if stopped, err := ann.StopTasks(t.Context(), query.Tasks{Group: "other", NameContains: []string{"TASK-"}, Not: &query.Tasks{GPUs: []string{"0"}}}); err != nil || stopped.Count != 0 {
+		t.Errorf("stopped %+v, %v", stopped, err)
+	}
+	if stopped, err := ann.StopTasks(t.Context(), query.Tasks{NameContains: []string{"TASK-"}, GPUs: []string{"0"}}); err != nil || stopped.Count != others {
+		t.Errorf("stopped %+v, %v", stopped, err)
+	}
 }
