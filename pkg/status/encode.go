@@ -103,6 +103,7 @@ func appendNode(b []byte, n *task.Node) []byte {
 		o.key("attempts")
 		o.b = append(o.b, encode(n.Attempts)...)
 	}
+	o.amounts("max_used", n.MaxUsed)
 	return o.end()
 }
 
@@ -153,6 +154,17 @@ func (o *object) moment(name string, t *time.Time) {
 	}
 	o.key(name)
 	o.b = append(t.AppendFormat(append(o.b, '"'), time.RFC3339Nano), '"')
+}
+
+// amounts writes amounts of resources unless they are nil.
+func (o *object) amounts(name string, a *task.Amounts) {
+	if a == nil {
+		return
+	}
+	o.key(name)
+	o.b = strconv.AppendFloat(append(o.b, `{"cpus":`...), a.CPUs, 'f', -1, 64)
+	o.b = strconv.AppendInt(append(o.b, `,"memory_bytes":`...), a.Memory, 10)
+	o.b = append(o.b, '}')
 }
 
 func (o *object) end() []byte { return append(o.b, '}') }

@@ -41,6 +41,8 @@ func fill(v reflect.Value, n *int) {
 		v.SetBool(true)
 	case v.CanInt():
 		v.SetInt(int64(*n))
+	case v.CanFloat():
+		v.SetFloat(float64(*n) / 8)
 	default:
 		v.SetString(fmt.Sprintf("%d: \"<&>\" \\ \x00\n\t é \U0001f600 \u2028", *n))
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestCommandsAreReadAsTheyWereWritten(t *testing.T) {
 	key := Key{KindTask, "a"}
-	node := Node{Rank: 1, Phase: Failed, Job: "j", Pod: "p", ExitCode: new(3), StartedAt: new(noon)}
+	node := Node{Rank: 1, Phase: Failed, Job: "j", Pod: "p", ExitCode: new(3), StartedAt: new(noon), MaxUsed: &Amounts{CPUs: 0.25, Memory: 7}}
 	commands := []Command{
 		{Submit: &Submit{ID: "a", User: "ann", Image: "i", Key: "k", Group: "g", Task: Spec{
 			Name: "n", NumNodes: 2, Workdir: "/", Envs: map[string]string{"A": "<&>\u2028\x00"}, Run: "echo '$$' && \"x\"\n",

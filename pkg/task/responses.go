@@ -175,6 +175,8 @@ type Node struct {
 	Attempt     int       `json:"attempt,omitempty"`      // as in Metadata; not in the log
 	MaxAttempts int       `json:"max_attempts,omitempty"` // as in Attempt; not in the log
 	Attempts    []Attempt `json:"attempts,omitempty"`     // earlier attempts, the first and the last ones; not in the log
+
+	MaxUsed *Amounts `json:"max_used,omitempty"` // as in TopNode; once the task has completed or failed
 }
 
 // An Attempt describes a pod of a node that ended, after which the node starts again.

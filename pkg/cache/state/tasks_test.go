@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -197,5 +198,23 @@ func TestStopAllDoesNotStopLaterTasks(t *testing.T) {
 	s := newTestState(t, submit("ann", "a"), stopAll("ann"), submit("ann", "b"))
 	if a, b := s.Tasks["a"].Record().Phase, s.Tasks["b"].Record().Phase; a != task.Stopped || b != task.Pending {
 		t.Errorf("a is %s, b is %s", a, b)
+	}
+}
+
+// The record and the snapshot keep the maximum of each node. A fact without maxima reads as before.
+func TestTheEndOfATaskHasTheMaximumOfEachNode(t *testing.T) {
+	for _, want := range []*task.Amounts{nil, {CPUs: 0.25, Memory: 7}} {
+		s := newTestState(t, submit("ann", "a"), applied(taskKey("a"), "u"))
+		end := ended("a", task.Completed)
+		end.Ended.Nodes[0].MaxUsed = want
+		if strings.Contains(text(end), "max_used") != (want != nil) {
+			t.Errorf("the fact is %s", text(end))
+		}
+		s.fold(end)
+		for _, state := range []*State{s.State, decoded(t, encoded(t, s.Snapshot()))} {
+			if got := state.Tasks["a"].Record().Nodes[0].MaxUsed; !cmp.Equal(got, want) {
+				t.Errorf("the record has %+v, want %+v", got, want)
+			}
+		}
 	}
 }
