@@ -6,7 +6,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"k8s-cli/pkg/cache"
+	"k8s-cli/pkg/cache/samples"
 	"k8s-cli/pkg/queue/events"
+	"k8s-cli/pkg/queue/natsconn"
 )
 
 // runLeader runs the work of the leader until ctx ends.
@@ -23,6 +25,7 @@ func (p *parts) runLeader(ctx context.Context) error {
 	g.Go(func() error {
 		return p.deps.outputs.SweepOutputs(ctx, p.store.OutputObjects, p.deps.log, p.logger)
 	})
+	g.Go(func() error { return p.sampler().Run(ctx) })
 	if p.config.keepLogs > 0 {
 		g.Go(func() error { return p.archiver.Run(ctx) })
 	}
@@ -30,4 +33,11 @@ func (p *parts) runLeader(ctx context.Context) error {
 		g.Go(func() error { return p.notifier.Run(ctx) })
 	}
 	return g.Wait()
+}
+
+// sampler returns a sampler of what the nodes of tasks use.
+func (p *parts) sampler() *samples.Sampler {
+	list := samples.NewLister(p.deps.k8s.CoreV1().RESTClient(), p.config.namespace)
+	send := func(message []byte) error { return natsconn.SendSamples(p.deps.nats, message) }
+	return samples.NewSampler(p.store.Samples, list, send, p.logger)
 }

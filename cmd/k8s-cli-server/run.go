@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/queue"
+	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/trace"
 )
 
@@ -55,6 +56,7 @@ func (p *parts) run(ctx context.Context, listening *sockets, handOver func()) er
 	g.Go(func() error { return p.deps.log.Run(running, p.stateMachine()) })
 	g.Go(func() error { return p.informers.Run(running) })
 	g.Go(func() error { return p.optional.Run(running) })
+	g.Go(func() error { return natsconn.ReceiveSamples(running, p.deps.nats, p.store.Samples.Receive) })
 	handOver()
 	g.Go(func() error { return p.server.Run(serving, listening.api) })
 	if listening.files != nil {

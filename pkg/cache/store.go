@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/cache/eventring"
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
+	"k8s-cli/pkg/cache/samples"
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
@@ -29,6 +30,8 @@ type Store struct {
 	Files             // uploads and outputs
 	Users             // usage by user, for limits
 	*eventring.Reader // events that the pod holds in memory
+
+	Samples *samples.Samples // what the nodes of running tasks use
 
 	rebuilding     bool
 	pendingChanges []func(*model) []task.Key // changes of the cluster since the rebuild began
@@ -86,6 +89,7 @@ func New() *Store {
 	s := &Store{guarded: guarded{model: newModel(settings, state.New())}, Reader: &events.Reader, events: events, nodes: settings.nodes}
 	s.progress, s.requests, s.guarded.model.yield = events, capacity.NewLedger(settings.nodes), s.guarded.yield
 	s.Views, s.Answers, s.Backlog, s.Files, s.Users = Views{&s.guarded}, Answers{&s.guarded}, Backlog{&s.guarded, settings.backlogChanged}, Files{&s.guarded}, Users{&s.guarded}
+	s.Samples = samples.New(s.TaskView)
 	return s
 }
 

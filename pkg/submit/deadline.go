@@ -75,6 +75,7 @@ func (c *Controller) endAt(ctx context.Context, name string, at time.Time, lengt
 	if left > 0 {
 		end.NotBefore = at
 	}
+	c.store.Samples.AddMax(end)
 	result, err := c.log.Append(ctx, task.Command{Ended: end})
 	if result.Rejection == task.RejectedEarly {
 		return min(left, max(length/8, time.Second), time.Minute), err

@@ -32,10 +32,12 @@ func TestATaskEndsAtItsDeadline(t *testing.T) {
 				w := newTestCluster(t)
 				w.log.now = func() time.Time { return time.Now().Add(wrong) }
 				w.startLimited(2)
+				w.store.Samples.Receive([]byte(sampled))
 				if took := w.until("a", "ended"); took > hour || took < hour-2*time.Second {
 					t.Errorf("the task ends after %s", took)
 				}
 				w.checkEnded()
+				w.checkMax()
 			})
 		})
 	}

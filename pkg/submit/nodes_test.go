@@ -137,6 +137,7 @@ func TestATaskStartsOnce(t *testing.T) {
 
 func TestATaskIsCompleteWhenAllItsNodesAre(t *testing.T) {
 	w := applied(t, 2)
+	w.store.Samples.Receive([]byte(sampled))
 	w.change("train-a-node-0", over(batchv1.JobComplete))
 	w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
 	w.must("a", "started")
@@ -146,6 +147,7 @@ func TestATaskIsCompleteWhenAllItsNodesAre(t *testing.T) {
 	if r := w.record("a"); r.Phase != task.Completed || r.Reason != "" {
 		t.Errorf("record %+v", r)
 	}
+	w.checkMax()
 }
 
 func TestAFailedNodeEndsItsSiblings(t *testing.T) {
@@ -284,4 +286,16 @@ func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
 			t.Errorf("record %+v", r)
 		}
 	})
+}
+
+// sampled are samples of node 1 of the task a.
+const sampled = `{"samples":[{"task":"a","rank":1,"used":{"cpus":1,"memory_bytes":7},"max":{"cpus":2,"memory_bytes":8}}]}`
+
+// checkMax checks that the record of the task a has the maximum of sampled.
+func (w *testCluster) checkMax() {
+	w.t.Helper()
+	nodes := w.record("a").Nodes
+	if nodes[0].MaxUsed != nil || nodes[1].MaxUsed == nil || *nodes[1].MaxUsed != (task.Amounts{CPUs: 2, Memory: 8}) {
+		w.t.Errorf("the maxima of %+v", nodes)
+	}
 }

@@ -75,6 +75,7 @@ func (c *Controller) report(ctx context.Context, k task.Key, v task.View) (time.
 			return wait, nil
 		}
 		c.addLastLines(ctx, end)
+		c.store.Samples.AddMax(end)
 		return 0, c.append(ctx, task.Command{Ended: end})
 	}
 	if v.Phase == task.Pending && v.CurrentPhase() == task.Running {

@@ -41,6 +41,8 @@ var uncovered = map[string]string{
 	"pkg/queue/events/stream.go open":                "as openLogStream",
 	"pkg/queue/events/publisher.go publishEphemeral": "is heard by who listens at that moment, and stored nowhere",
 
+	"pkg/queue/natsconn/samples.go SendSamples": "as publishEphemeral; the next message has newer samples",
+
 	"pkg/queue/streams/checkpoint.go Store": "stores how far notifications were sent; what is not stored, the next leader sends again",
 
 	"pkg/queue/backup/restore.go clear": "a command of the operator, while no server runs",

@@ -121,7 +121,7 @@ func TestPartsOfTheQueue(t *testing.T) {
 // parts maps a package below pkg/cache or pkg/task to the packages of the same home that it may
 // import. Imports flow in one direction.
 var parts = map[string][]string{
-	"pkg/cache":           {"pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
+	"pkg/cache":           {"pkg/cache/capacity", "pkg/cache/convert", "pkg/cache/eventring", "pkg/cache/explain", "pkg/cache/groups", "pkg/cache/listwatch", "pkg/cache/nodefit", "pkg/cache/samples", "pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/capacity":  {"pkg/cache/nodefit"},
 	"pkg/cache/convert":   {"pkg/cache/capacity", "pkg/cache/nodefit"},
 	"pkg/cache/eventring": {},
@@ -129,6 +129,7 @@ var parts = map[string][]string{
 	"pkg/cache/groups":    {"pkg/cache/selection", "pkg/cache/sorted", "pkg/cache/state"},
 	"pkg/cache/listwatch": {},
 	"pkg/cache/nodefit":   {},
+	"pkg/cache/samples":   {},
 	"pkg/cache/selection": {"pkg/cache/state"},
 	"pkg/cache/sorted":    {},
 	"pkg/cache/state":     {},
