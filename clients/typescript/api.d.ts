@@ -690,6 +690,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tasks/{id}/top": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the task or volume. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        /**
+         * CPUs and memory that the nodes of a task use
+         * @description The last sample of each node and the maximum of all its samples, which the server takes every 30 seconds if the cluster has the metrics API. After the end of the task, only the maximum.
+         */
+        get: operations["getTaskTop"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/uploads": {
         parameters: {
             query?: never;
@@ -1529,6 +1552,8 @@ export interface components {
             job: string;
             /** @description Largest possible number of attempts. Absent if unlimited or unknown. */
             max_attempts?: number;
+            /** @description Largest CPUs and memory in all samples, once the task has completed or failed. Absent if unknown. */
+            max_used?: components["schemas"]["UsedAmounts"];
             message?: string;
             /** @description The last lines of a failed node. */
             output?: string;
@@ -2400,6 +2425,66 @@ export interface components {
         };
         /** Format: date-time */
         Time: string;
+        TopNode: {
+            host?: string;
+            /** @description Maximum of all samples of all attempts. Absent without a sample. */
+            max_used?: components["schemas"]["UsedAmounts"];
+            pod?: string;
+            rank: number;
+            /**
+             * Format: date-time
+             * @description Only until the task ends.
+             */
+            sampled_at?: string;
+            status: components["schemas"]["Phase"];
+            /** @description In the last sample. Only while the node runs. */
+            used?: components["schemas"]["UsedAmounts"];
+        };
+        /**
+         * @example {
+         *       "name": "train",
+         *       "nodes": [
+         *         {
+         *           "host": "gpu-1",
+         *           "max_used": {
+         *             "cpus": 7.9,
+         *             "memory_bytes": 1288490188
+         *           },
+         *           "pod": "train-lex9x817-c9lzg",
+         *           "rank": 0,
+         *           "sampled_at": "2026-11-22T10:00:00Z",
+         *           "status": "running",
+         *           "used": {
+         *             "cpus": 1.25,
+         *             "memory_bytes": 644245094
+         *           }
+         *         }
+         *       ],
+         *       "requested": {
+         *         "cpus": 8,
+         *         "memory_bytes": 17179869184
+         *       },
+         *       "sampled_at": "2026-11-22T10:00:00Z",
+         *       "status": "running",
+         *       "task_id": "lex9x817"
+         *     }
+         */
+        TopTask: {
+            name: string;
+            /** @description By rank. */
+            nodes: components["schemas"]["TopNode"][];
+            /** @description Why there are no new samples, and what to do. Only while the task runs. */
+            problem?: string;
+            /** @description Of each node; 0 for a resource that the task does not request. Absent if the task requests neither. */
+            requested?: components["schemas"]["UsedAmounts"];
+            /**
+             * Format: date-time
+             * @description Time of the latest sample of a node.
+             */
+            sampled_at?: string;
+            status: components["schemas"]["Phase"];
+            task_id: string;
+        };
         /**
          * @example {
          *       "max_bytes": 1073741824
@@ -2477,6 +2562,11 @@ export interface components {
             /** @description Tasks that ended. */
             tasks: number;
             user?: string;
+        };
+        UsedAmounts: {
+            /** @description Cores. */
+            cpus: number;
+            memory_bytes: number;
         };
         /**
          * @example {
@@ -4541,6 +4631,49 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            421: components["responses"]["Misdirected"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            431: components["responses"]["HeaderTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTaskTop: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of an earlier response; the server answers 304 if nothing has changed. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Id of the task or volume. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the nodes use. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "X-Stale": components["headers"]["Stale"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopTask"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             421: components["responses"]["Misdirected"];
             422: components["responses"]["Invalid"];

@@ -93,7 +93,7 @@ func TestTwoTokensAreRejected(t *testing.T) {
 func TestAdministratorsActForTheOwner(t *testing.T) {
 	t.Parallel()
 	s := serveWith(t, &fake{}, withAuthenticator)
-	for _, path := range []string{"/tasks/anns", "/tasks/anns/spec", "/tasks/anns/events", "/tasks/anns/logs", "/volumes/anns", "/volumes/anns/events"} {
+	for _, path := range []string{"/tasks/anns", "/tasks/anns/spec", "/tasks/anns/top", "/tasks/anns/events", "/tasks/anns/logs", "/volumes/anns", "/volumes/anns/events"} {
 		s.reads.Store(0)
 		s.send(http.MethodGet, path, "", "Authorization", "Bearer bobs", userHeader, "ann").wantError(t, 404, "anns not found")
 		s.send(http.MethodGet, path, "", "Authorization", "Bearer roots", userHeader, "ann").wantOK(t)

@@ -98,6 +98,7 @@ func (s *Server) addRoutes(log Log, read Readers, health HealthChecker, who *cal
 	s.app.Get("/tasks", who.authenticated(tasks.listTasks))
 	s.app.Get("/tasks/:id", who.authenticated(audit.withForeignReads("read", tasks.showTask)))
 	s.app.Get("/tasks/:id/spec", who.authenticated(audit.withForeignReads("read spec", tasks.showSpec)))
+	s.app.Get("/tasks/:id/top", who.authenticated(audit.withForeignReads("read top", tasks.showTop)))
 	s.addExec(who, audit, c)
 	s.app.Get("/tasks/:id/logs", who.authenticated(audit.withForeignReads("read logs", logs.taskLogs)))
 	s.app.Get("/tasks/:id/events", who.authenticated(audit.withForeignReads("read events", events.taskEvents)))

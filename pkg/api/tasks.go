@@ -110,6 +110,13 @@ func (h *taskHandler) showSpec(c *fiber.Ctx, user string) error {
 	return send(c, answer, err)
 }
 
+func (h *taskHandler) showTop(c *fiber.Ctx, user string) error {
+	id := c.Params("id")
+	read, user := h.callers.readAs(c, user, task.KindTask, id)
+	answer, err := read.Top(user, id)
+	return send(c, answer, err)
+}
+
 func (h *taskHandler) listTasks(c *fiber.Ctx, user string) error {
 	l, err := h.callers.listOf(c, user)
 	if err != nil {

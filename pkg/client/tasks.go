@@ -51,6 +51,19 @@ func (c *Client) Spec(ctx context.Context, id string) (task.Spec, error) {
 	return answer, err
 }
 
+// Top returns the CPUs and the memory that the nodes of a task use.
+func (c *Client) Top(ctx context.Context, id string) (task.TopTask, error) {
+	var answer task.TopTask
+	path, err := objectPath(task.KindTask, id, "top")
+	if err != nil {
+		return answer, err
+	}
+	if err = c.do(ctx, request{method: http.MethodGet, path: path}, &answer); err == nil {
+		err = c.checkAnswer("task", id, answer.ID)
+	}
+	return answer, err
+}
+
 // Tasks returns the tasks of the user, or of all users, newest first.
 func (c *Client) Tasks(ctx context.Context, allUsers bool) ([]task.Status, error) {
 	var answer task.List
