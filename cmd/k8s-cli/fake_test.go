@@ -32,6 +32,7 @@ import (
 //	LOG     log of the task
 //	REASON, MESSAGE, WARNING   texts in the status and in the answer to the submission
 //	BREAK   ends the connection after the log
+//	PROBLEM why there are no samples of what the nodes use
 //	THEN    phase after a client has subscribed to the events of the task
 type fakeServer struct {
 	mu      sync.Mutex
@@ -55,6 +56,7 @@ func newFakeServer(elsewhere string) *fakeServer {
 		"POST /tasks/batch":     f.batch,
 		"GET /tasks/{id}":       f.status,
 		"GET /tasks/{id}/spec":  f.spec,
+		"GET /tasks/{id}/top":   f.top,
 		"POST /tasks/{id}/stop": f.stop,
 		"POST /tasks/stop":      f.stopAll,
 		"POST /volumes/create":  f.create,
@@ -296,6 +298,25 @@ func (f *fakeServer) spec(r *http.Request) (any, error) {
 }
 
 func (f *fakeServer) status(r *http.Request) (any, error) { return f.find(r) }
+
+// top returns samples of all nodes of a task. Each node after the first used more at its maximum.
+func (f *fakeServer) top(r *http.Request) (any, error) {
+	s, err := f.find(r)
+	if err != nil {
+		return nil, err
+	}
+	spec := f.specs[s.ID]
+	t := task.TopTask{ID: s.ID, Name: s.Name, Phase: s.Phase, Requested: spec.Resources.Amounts(), Problem: spec.Envs["PROBLEM"]}
+	for _, n := range s.Metadata.Nodes {
+		sample := task.TopNode{Rank: n.Rank, Phase: n.Phase}
+		if t.Problem == "" {
+			t.SampledAt = new(time.Now().Add(-90 * time.Minute))
+			sample.Used, sample.MaxUsed = &task.Amounts{CPUs: 0.1, Memory: 600 << 20}, &task.Amounts{CPUs: float64(n.Rank) + 0.25, Memory: 700 << 20}
+		}
+		t.Nodes = append(t.Nodes, sample)
+	}
+	return t, nil
+}
 
 func (f *fakeServer) stop(r *http.Request) (any, error) {
 	s, err := f.find(r)

@@ -27,7 +27,7 @@ var everyCommand = []string{
 	"jobs logs a", "jobs wait a", "jobs events a", "jobs events a -f", "jobs list --watch",
 	"volumes create v 1Gi", "volumes list", "volumes list -o wide", "volumes status a", "volumes delete a --force", "volumes events a",
 	"gpus", "nodes", "nodes -o yaml", "jobs list -q", "jobs list -o jsonpath={.tasks[*].name}", "jobs status a -o jsonpath={.name}", "ls -d", "jobs get a",
-	"jobs logs a b --parallel --no-follow", "stop -n a",
+	"jobs logs a b --parallel --no-follow", "stop -n a", "jobs top", "jobs top a b",
 	"jobs list -o json", "jobs list -o yaml", "jobs events a -f -o json", "jobs events a -f -o yaml", "volumes status a -o yaml", "auth whoami -o json",
 }
 
@@ -125,6 +125,8 @@ func hostileAnswers(w http.ResponseWriter, r *http.Request) {
 		encode(w, filled[task.Created]())
 	case last == "spec":
 		encode(w, task.Spec{Run: "true", Name: "n", Envs: map[string]string{"A": hostile}})
+	case last == "top":
+		encode(w, filled[task.TopTask]())
 	case last == "stop" && len(part) == 2:
 		encode(w, filled[task.StopAllResponse]())
 	case last == "stop":

@@ -28,8 +28,9 @@ const (
 // list has changed: the list is requested again, at most a few times a second and at most as
 // many rows as the terminal has, however many events there are.
 type liveList struct {
-	kind     task.Kind
+	kind     task.Kind // of the events that change the list; empty for none
 	allUsers bool
+	every    time.Duration                             // also request the list this often; 0 means only after events
 	load     func(ctx context.Context, rows int) error // requests at most this number of rows
 	print    func(b *strings.Builder, s show.Style)    // prints the loaded rows
 }
@@ -86,6 +87,7 @@ func (l liveList) redraw(ctx context.Context, p *console.Console, s *console.Scr
 	next := changed // nil during the pause after a request
 	var pause <-chan time.Time
 	columns, rows := p.Size()
+	var loaded time.Time
 	for {
 		stale := false // the loaded rows are not those of now, or not those of this screen
 		select {
@@ -97,6 +99,7 @@ func (l liveList) redraw(ctx context.Context, p *console.Console, s *console.Scr
 			next, pause = changed, nil
 			continue
 		case <-second.C:
+			stale = l.every > 0 && time.Since(loaded) >= l.every
 		case <-next:
 			stale = true
 		}
@@ -110,7 +113,7 @@ func (l liveList) redraw(ctx context.Context, p *console.Console, s *console.Scr
 			if err := l.load(ctx, max(rows-besideRows, 1)); err != nil {
 				return err
 			}
-			next, pause = nil, time.After(livePause)
+			next, pause, loaded = nil, time.After(livePause), time.Now()
 		}
 		var b strings.Builder
 		style := p.Style

@@ -195,3 +195,35 @@ func TestWatchEndsWithTheStream(t *testing.T) {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
 }
+
+// Samples come without events, so jobs top --watch requests them again after some time.
+func TestWatchOfTopNeedsNoEvents(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	requests := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /tasks/a/top", func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests == 2 {
+			interrupt()
+		}
+		encode(w, task.TopTask{ID: "a", Problem: "no metrics"})
+	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	c := client.New(server.URL, "ann")
+	defer c.Close()
+	var out bytes.Buffer
+	e := &env{
+		Console:    console.Console{Out: console.NewOutput(&out), ErrOut: &out, Style: show.Style{Live: true}, Size: func() (columns, rows int) { return 80, 24 }},
+		interrupts: func(context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+	}
+	top := liveTop(c, []string{"a"})
+	top.every = time.Second
+	if err := runLive(t.Context(), e, c, &printer{&e.Console, show.Text}, top); exitCode(err, true) != exit.Interrupted || !strings.Contains(out.String(), "no metrics") {
+		t.Errorf("error %v, output %q", err, out.String())
+	}
+}

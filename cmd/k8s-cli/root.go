@@ -15,7 +15,7 @@ func newRootCommand(e *env) *cobra.Command {
 	root := commandGroup("k8s-cli", "Run tasks on Kubernetes from SkyPilot-style YAML",
 		commandGroup("auth", "Log in, log out, and show the current user", newLoginCommand(s), newLogoutCommand(e, s), newWhoamiCommand(e, s)),
 		commandGroup("jobs", "Submit, list, follow and stop tasks",
-			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newGroupsCommand(e, s), newUsageCommand(e, s), newGetCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s), newOpenCommand(e, s),
+			newSubmitCommand(e, s), newRerunCommand(e, s), newValidateCommand(e), newListCommand(e, s), newGroupsCommand(e, s), newTopCommand(e, s), newUsageCommand(e, s), newGetCommand(e, s), newStatusCommand(e, s), newSpecCommand(e, s), newOpenCommand(e, s),
 			newStopCommand(e, s), newLogsCommand(e, s), newExecCommand(e, s), newShellCommand(e, s), newPortForwardCommand(e, s), newCopyCommand(e, s), newDownloadCommand(e, s), newWaitCommand(e, s), newEventsCommand(e, s, task.KindTask, "jobs", "Print the events of a task"),
 			newNotifySecretCommand(e, s)),
 		commandGroup("volumes", "Create, list and delete volumes",

@@ -348,3 +348,18 @@ func TestFormat(t *testing.T) {
 		t.Errorf("Set(xml) = %v, and is %q", err, f)
 	}
 }
+
+// A task that has ended shows the maximum of each node, if it is known.
+func TestMaximaOfNodes(t *testing.T) {
+	n := task.Node{Phase: task.Completed, MaxUsed: &task.Amounts{CPUs: 1.5, Memory: 600 << 20}}
+	for want, nodes := range map[string][]task.Node{
+		"  max_used: 1.5 CPUs, 600Mi of memory\n": {n},
+		"Max used                   Reason\n":     {n, {}},
+		"1.5 CPUs, 600Mi of memory  -\n":          {n, {}},
+	} {
+		var b strings.Builder
+		if Task(&b, Style{}, task.Status{Metadata: task.Metadata{Nodes: nodes}}); !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

@@ -176,6 +176,7 @@ func onlyNode(n task.Node) []Field {
 		{"exit_code", exitCode(n)},
 		{"started_at", moment(n.StartedAt)},
 		{"finished_at", moment(n.FinishedAt)},
+		{"max_used", nodeMax(n)},
 	}
 }
 
@@ -186,6 +187,9 @@ func writeNodes(w io.Writer, s Style, nodes []task.Node) {
 	t.column("Exit", func(i int) string { return exitCode(nodes[i]) })
 	t.add(column{header: "Pod", drop: 3}, func(i int) string { return nodes[i].Pod })
 	t.add(column{header: "Host", drop: 2}, func(i int) string { return nodes[i].Host })
+	if knowMax(nodes) {
+		t.add(column{header: "Max used", drop: 1}, func(i int) string { return nodeMax(nodes[i]) })
+	}
 	t.add(column{header: "Reason", shrink: 1}, func(i int) string { return ReasonNow(nodes[i].Reason, nodes[i].Message) })
 	t.write(w, s)
 }
