@@ -138,6 +138,9 @@ export class Client extends Requests {
   /** The submitted task, without the values of its secrets. @param {string} id @returns {Promise<Task>} */
   spec(id) { return this.json("GET", taskPath(id, "/spec")); }
 
+  /** The CPUs and the memory that the nodes of a task use. @param {string} id @returns {Promise<Schemas["TopTask"]>} */
+  async top(id) { return this.jsonOf("task_id", id, "GET", taskPath(id, "/top")); }
+
   /** @param {string} id */
   async stop(id) { await this.jsonOf("task_id", id, "POST", taskPath(id, "/stop"), { key: newKey() }); }
 

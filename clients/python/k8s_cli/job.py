@@ -80,6 +80,10 @@ class Job:
         """Returns the task as submitted, with secrets redacted."""
         return self._client.spec(self.id)
 
+    def top(self) -> models.TopTask:
+        """Returns the CPUs and the memory that the nodes of the task use."""
+        return self._client.top(self.id)
+
     def stop(self) -> None:
         """Stops the task. If the task is over, stop changes nothing."""
         self._client.stop(self.id)

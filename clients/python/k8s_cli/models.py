@@ -39,6 +39,14 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class UsedAmounts:
+    """CPUs and memory."""
+
+    cpus: float = 0
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Node:
     """A node of a task."""
 
@@ -57,6 +65,7 @@ class Node:
     attempt: Optional[int] = None
     max_attempts: Optional[int] = None
     attempts: List[Attempt] = field(default_factory=list)
+    max_used: Optional[UsedAmounts] = None  # once the task has completed or failed
 
 
 @dataclass(frozen=True)
@@ -319,6 +328,32 @@ class UsageReport:
     since: str
     rows: List[UsageRow] = field(default_factory=list)
     total: UsageHours = field(default_factory=UsageHours)
+
+
+@dataclass(frozen=True)
+class TopNode:
+    """The CPUs and the memory that a node of a task uses."""
+
+    rank: int
+    status: Phase = "pending"
+    pod: str = ""
+    host: str = ""
+    used: Optional[UsedAmounts] = None  # only while the node runs
+    max_used: Optional[UsedAmounts] = None
+    sampled_at: Optional[datetime] = None
+
+
+@dataclass(frozen=True)
+class TopTask:
+    """The CPUs and the memory that the nodes of a task use."""
+
+    task_id: str
+    name: str = ""
+    status: Phase = "pending"
+    requested: Optional[UsedAmounts] = None  # of each node
+    sampled_at: Optional[datetime] = None
+    problem: str = ""  # why there are no new samples
+    nodes: List[TopNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ async def keywords(s):
         expect(status.metadata.user, s.user)
         spec = await job.spec()
         expect((spec["run"], "s3cret" in json.dumps(spec)), ("echo hi $WHO", False))
+        top = await job.top()
+        expect((top.status, top.requested.cpus, len(top.nodes)), ("completed", 0.1, 1))
         phases = [e.status async for e in job.events() if e.type == "phase"]
         expect((phases[0], phases[-1]), ("pending", "completed"))
         expect([e.status for e in await job.past_events() if e.type == "phase"], phases)

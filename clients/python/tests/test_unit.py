@@ -1365,7 +1365,7 @@ class TestModels(unittest.TestCase):
         kinds = {"TaskStatus": models.TaskStatus, "Row": models.Row, "Group": models.GroupStatus, "Event": models.Event}
         kinds.update(Summary=models.Summary, Capacity=models.Capacity, Whoami=models.Whoami, VolumeStatus=models.Volume)
         kinds.update(Submitted=models.Submitted, Preview=models.Preview, Login=models.LoginMethod, Node=models.Node)
-        kinds.update(Attempt=models.Attempt, Health=models.Readiness, Output=models.Output)
+        kinds.update(Attempt=models.Attempt, Health=models.Readiness, Output=models.Output, TopTask=models.TopTask)
         kinds.update(UsageReport=models.UsageReport, UsageRow=models.UsageRow, UsageHours=models.UsageHours)
 
         def check(name: str, kind: Any, schema: Any) -> None:

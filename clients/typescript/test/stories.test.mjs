@@ -53,6 +53,7 @@ const stories = {
     const status = await c.wait(id, { check: true });
     assert.deepEqual([status.name, status.status, status.metadata.user], ["hello", "completed", s.user]);
     assert.equal((await c.spec(id)).run, "echo hi $WHO");
+    assert.equal((await c.top(id)).nodes.length, 1);
     const phases = (await all(c.taskEvents(id))).filter((e) => e.type === "phase").map((e) => e.status);
     assert.deepEqual([phases[0], phases.at(-1)], ["pending", "completed"]);
     assert.deepEqual(await c.logLines(id, "-1"), ["hi ann"]);

@@ -43,6 +43,8 @@ export class Client extends Requests {
     }): Promise<TaskStatus>;
     /** The submitted task, without the values of its secrets. @param {string} id @returns {Promise<Task>} */
     spec(id: string): Promise<Task>;
+    /** The CPUs and the memory that the nodes of a task use. @param {string} id @returns {Promise<Schemas["TopTask"]>} */
+    top(id: string): Promise<Schemas["TopTask"]>;
     /** @param {string} id */
     stop(id: string): Promise<void>;
     /** Stops the tasks of a group that are not over. @param {string} name @returns {Promise<number>} the number of tasks */

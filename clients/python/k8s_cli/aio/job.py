@@ -79,6 +79,10 @@ class Job:
         """Returns the task as submitted, with secrets redacted."""
         return await self._client.spec(self.id)
 
+    async def top(self) -> models.TopTask:
+        """Returns the CPUs and the memory that the nodes of the task use."""
+        return await self._client.top(self.id)
+
     async def stop(self) -> None:
         """Stops the task. If the task is over, stop changes nothing."""
         await self._client.stop(self.id)

@@ -51,6 +51,10 @@ class Operations(Requests):
         spec: Dict[str, Any] = answer.json()
         return spec
 
+    async def top(self, id: str) -> models.TopTask:
+        """Returns the CPUs and the memory that the nodes of a task use."""
+        return await self.fetch(models.TopTask, f"/tasks/{segment(id)}/top", about=("task_id", id))
+
     async def download_outputs(
         self, id: str, directory: Directory, *, node: Optional[int] = None, force: bool = False, wait: float = 0
     ) -> List[str]:
