@@ -1723,6 +1723,8 @@ export interface components {
             created: number;
             /** @description When the log recorded that the task was over. */
             ended?: number;
+            /** @description Exit code of the first failed node of a failed task. */
+            exit_code?: number;
             /**
              * @description GPUs of each node: COUNT, or MODEL:COUNT.
              * @example H100:8
@@ -1731,6 +1733,8 @@ export interface components {
             /** @description Name of the group of the task, if it has one. */
             group?: string;
             id: string;
+            /** @description The last line of the output of this node, at most 200 bytes. Only for the owner of the task. */
+            last_line?: string;
             name: string;
             nodes: number;
             /**
@@ -1775,6 +1779,8 @@ export interface components {
              * @enum {unknown}
              */
             by?: "session" | "proxy";
+            /** @description The server allows sessions in tasks. */
+            exec?: boolean;
             expires_at?: components["schemas"]["Time"];
             groups?: string[];
             login: {
