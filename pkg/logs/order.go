@@ -82,6 +82,7 @@ func (s *source) turn(lines []line) int {
 				n++
 			}
 			s.next, s.since = time.Time{}, time.Now()
+			o.notify() // the others wait for the next line of s, but not for ever
 			return n
 		}
 		if !o.await(wait) {

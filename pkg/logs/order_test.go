@@ -2,6 +2,7 @@ package logs
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -41,6 +42,24 @@ func TestLinesOfNodesAreInTheOrderOfTime(t *testing.T) {
 	streams.Wait()
 	if want := []string{"0/2", "1/0", "2/1", "4/0", "4/0", "4/1", "5/1", "9/0", "10/2", "11/2", "12/2"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The last line of a running pod comes although the pod with the line before writes no further line.
+func TestTheLastLineOfARunningPodIsWritten(t *testing.T) {
+	t.Parallel()
+	o := newOrder(t.Context().Done())
+	first, last := o.add(0), o.add(1)
+	first.setLive(true)
+	last.setLive(true)
+	go first.turn([]line{{at: time.Unix(1, 0)}}) // waits, because the other pod may have an older line
+	for waits := false; !waits; runtime.Gosched() {
+		o.mu.Lock()
+		waits = !first.next.IsZero()
+		o.mu.Unlock()
+	}
+	if n := last.turn([]line{{at: time.Unix(2, 0)}}); n != 1 {
+		t.Errorf("%d lines, want 1", n)
 	}
 }
 

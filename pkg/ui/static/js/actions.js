@@ -35,9 +35,38 @@ export async function stopTasks(ids, progress, signal) {
   return failed;
 }
 
+/** Parameters of a list that the server takes for a stop; the others depend on the state of the cluster. */
+const filters = ["all_users", "user", "group", "status", "name", "name_prefix", "name_contains", "label", "point", "gpus", "since", "before"];
+const ofCluster = ["not_reason", "not_machine", "not_exit"];
+
+/** @param {Record<string, any>} params of GET /tasks @returns {Record<string, any> | null} the same tasks as parameters of a stop; null if the server cannot stop by these */
+export function stopFilter({ sort, ...params }) {
+  return Object.keys(params).every((name) => filters.includes(name) || (name.startsWith("not_") && !ofCluster.includes(name))) ? params : null;
+}
+
+/** Stops all tasks that a filter selects, with one request. @param {{filter: Record<string, any>, total: number, onClose: (stopped: boolean) => void}} p */
+export function StopAllDialog({ filter, total, onClose }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  const key = useRef(newKey());
+  const stop = async () => {
+    setBusy(true);
+    try {
+      const { count: stopped } = await send("/tasks/stop", { query: filter, key: key.current });
+      toast(`Stopped ${plural(stopped, "task")}.`, "good");
+      onClose(true);
+    } catch (err) { setError(/** @type {Error} */ (err).message); setBusy(false); }
+  };
+  return html`<${Dialog} title="Stop all tasks of this list?" onClose=${() => onClose(false)}>
+    <p>The list has ${plural(total, "task")}. The server stops those that are not over, also those that come before it has the request. A stopped task does not start again.</p>
+    ${filter.all_users && html`<p class="warn-text"><${Icon} name="warning" /> Tasks of other users may be among them.</p>`}
+    ${error && html`<p class="field-error" role="alert"><${Icon} name="warning" />${error}</p>`}
+    <p class="buttons"><button class="button" autofocus onClick=${() => onClose(false)}>Cancel</button><button class="button danger" disabled=${busy} onClick=${stop}><${Icon} name="stop" />Stop all</button></p><//>`;
+}
+
 /** @param {{tasks: {id: string, name: string, status: string, user?: string}[], me?: string, onClose: (stopped: boolean) => void}} p */
 export function StopDialog({ tasks, me, onClose }) {
-  const active = tasks.filter((t) => isActive(t.status));
+  const [active] = useState(() => tasks.filter((t) => isActive(t.status))); // when the user was asked
   const [done, setDone] = useState(-1);
   const abort = useRef(new AbortController());
   const others = new Set(active.map((t) => t.user).filter((u) => u && u !== me));

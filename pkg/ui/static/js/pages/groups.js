@@ -22,12 +22,13 @@ const phases = ["pending", "running", "completed", "failed", "stopped"];
  */
 async function load({ all, status, text, limit }, signal) {
   const query = { all_users: all, status };
-  const newest = get("/groups", { query: { ...query, limit }, signal });
-  const exact = groupName.test(text) ? get("/groups", { query: { ...query, name: text }, signal }) : null;
-  const { data, headers } = await newest;
+  const [{ data, headers }, exact] = await Promise.all([
+    get("/groups", { query: { ...query, limit }, signal }),
+    groupName.test(text) ? get("/groups", { query: { ...query, name: text }, signal }) : null,
+  ]);
   /** @type {Group[]} */
   const groups = data.groups.filter((/** @type {Group} */ g) => g.group.includes(text));
-  for (const g of (await exact)?.data.groups || []) if (!groups.some((h) => h.group === g.group && h.user === g.user)) groups.push(g);
+  for (const g of exact?.data.groups || []) if (!groups.some((h) => h.group === g.group && h.user === g.user)) groups.push(g);
   return { groups, read: data.groups.length, more: headers.has("X-Next-Cursor") };
 }
 

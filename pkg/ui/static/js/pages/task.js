@@ -11,6 +11,7 @@ import { onEvents } from "../live.js";
 import { Outputs } from "../outputs.js";
 import { Age, Bar, Copy, Elapsed, Failure, Icon, Loading, Status, TabList, useData } from "../parts.js";
 import { sentence } from "../reasons.js";
+import { ResourceUse } from "../resourceuse.js";
 import { go, place, setParams } from "../router.js";
 import { throttle, useStore } from "../store.js";
 import { After, Annotations, Message, Ports, TimeLimit } from "../taskfacts.js";
@@ -250,7 +251,7 @@ export function TaskPage({ id }) {
     ${error && html`<p class="field-error" role="alert"><${Icon} name="warning" />${error.message} The page shows the last data.</p>`}
     <${TabList} label="Parts of the task" tabs=${tabs} now=${tab} panel="panel" onSelect=${(/** @type {string} */ key) => setParams({ tab: key === "overview" ? "" : key })} />
     <div class="panel" id="panel" role="tabpanel" aria-labelledby=${"tab-" + tab} ref=${panel}>
-      ${tab === "overview" && html`<${Why} task=${task} /><${After} task=${task} events=${events} /><${Timeline} task=${task} events=${events} /><${Nodes} task=${task} /><${Outputs} task=${task} paths=${file.outputs || []} /><${What} file=${file} /><${Ports} task=${task} />`}
+      ${tab === "overview" && html`<${Why} task=${task} /><${After} task=${task} events=${events} /><${Timeline} task=${task} events=${events} /><${Nodes} task=${task} /><${ResourceUse} task=${task} /><${Outputs} task=${task} paths=${file.outputs || []} /><${What} file=${file} /><${Ports} task=${task} />`}
       ${tab === "events" && html`<section class="card"><${Events} events=${events} /></section>`}
       ${tab === "spec" && html`<${Document} key="spec" name=${id + ".yaml"} keys=${[id]} load=${(/** @type {AbortSignal} */ s) => spec(id, s).then(toYAML)} />`}
       ${tab === "objects" && html`<${Document} key="objects" name=${id + "-objects.yaml"} keys=${[id]} load=${(/** @type {AbortSignal} */ s) => objects(id, s)} />`}

@@ -1,6 +1,6 @@
 // The list of tasks.
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html.js";
-import { StopDialog, isActive } from "../actions.js";
+import { StopAllDialog, StopDialog, isActive, stopFilter } from "../actions.js";
 import { get, server } from "../api.js";
 import { AgainDialog } from "../rerun.js";
 import { count, plural } from "../format.js";
@@ -194,7 +194,7 @@ function SearchBox({ text, error, id, inputRef, onDown }) {
     if (e.key === "ArrowDown") { e.preventDefault(); onDown(); }
   };
   return html`<div class="search"><${Icon} name="search" />
-    <input ref=${inputRef} type="search" aria-label="Search tasks" placeholder="Search: name, id, group:, label:, reason:, since:2d" value=${value} spellcheck="false" autocomplete="off" maxLength="500"
+    <input ref=${inputRef} type="search" aria-label="Search tasks" placeholder="Search: words, id, label:, reason:, since:2d, -status:failed" value=${value} spellcheck="false" autocomplete="off" maxLength="500"
       aria-invalid=${error ? "true" : undefined} aria-describedby=${error ? "search-error" : undefined} onInput=${type} onKeyDown=${key} /><kbd class="wide-only">/</kbd></div>`;
 }
 
@@ -257,6 +257,8 @@ export function TasksPage({ group }) {
   const [selected, setSelected] = useState(/** @type {Map<string, Row>} */ (new Map()));
   const [cursor, setCursor] = useState(-1);
   const [stopping, setStopping] = useState(/** @type {Row[] | null} */ (null));
+  const [whole, setWhole] = useState(false); // all tasks of the list are selected, also those that are not loaded
+  const [stoppingAll, setStoppingAll] = useState(false);
   const [again, setAgain] = useState(/** @type {Row[] | null} */ (null));
   const [height, setHeight] = useState(rowHeight());
   const [isMiddle, setMiddle] = useState(middle.matches);
@@ -277,6 +279,7 @@ export function TasksPage({ group }) {
   useEffect(() => {
     setCursor(-1);
     setSelected(new Map());
+    setWhole(false);
     const old = kept.get(key);
     if (scroller.current) scroller.current.scrollTop = old ? old.top : 0;
     return () => {
@@ -321,6 +324,7 @@ export function TasksPage({ group }) {
       for (let n = Math.min(i, lastPicked.current); n <= Math.max(i, lastPicked.current); n++) { const r = list.row(n); if (r) next.set(r.id, r); }
     } else if (!next.delete(row.id)) next.set(row.id, row);
     lastPicked.current = i;
+    setWhole(false);
     setSelected(next);
   };
   const current = () => [...selected.values()].map((r) => list?.byID.get(r.id) || r);
@@ -340,6 +344,7 @@ export function TasksPage({ group }) {
 
   const selectAll = async () => {
     if (!list) return;
+    if (stopFilter(params)) { setWhole(true); return; }
     try {
       const rows = /** @type {Row[]} */ ([]);
       let next = "";
@@ -382,7 +387,11 @@ export function TasksPage({ group }) {
       ${list && list.total > 0 && html`<p class="table-foot"><span>${list.isRetrying ? "The server does not send more rows at present. The page tries again." : list.total === list.length ? plural(list.length, "task") : `${plural(list.total, "task")} now, ${count(list.length)} in the list`}</span>
         <span class="live"><${Live} stream=${state.unreachableSince ? "retrying" : state.stream} /></span></p>`}
     </div>
-    ${selected.size > 0 && html`<div class="selection" role="region" aria-label="Selection"><b>${plural(selected.size, "task")} selected</b>
+    ${selected.size > 0 && whole && list && html`<div class="selection" role="region" aria-label="Selection"><b>All ${plural(list.total, "task")} of the list selected</b>
+      <span class="grow"></span><button class="button danger" onClick=${() => setStoppingAll(true)}><${Icon} name="stop" />Stop all</button>
+      <button class="button" onClick=${() => { setWhole(false); setSelected(new Map()); }}>Clear</button></div>`}
+    ${stoppingAll && html`<${StopAllDialog} filter=${stopFilter(params)} total=${list?.total || 0} onClose=${(/** @type {boolean} */ ok) => { setStoppingAll(false); if (ok) { setWhole(false); setSelected(new Map()); } }} />`}
+    ${selected.size > 0 && !whole && html`<div class="selection" role="region" aria-label="Selection"><b>${plural(selected.size, "task")} selected</b>
       ${list && selected.size < list.total && html`<button class="link" onClick=${selectAll}>Select all ${count(list.total)}</button>`}
       <span class="grow"></span><button class="button danger" disabled=${!active} onClick=${() => setStopping(current())}><${Icon} name="stop" />Stop ${count(active)}</button>
       <button class="button" disabled=${selected.size > mostAgain} title=${selected.size > mostAgain ? `At most ${count(mostAgain)} tasks at once` : undefined} onClick=${() => setAgain(current())}><${Icon} name="again" />Run again</button>
