@@ -64,7 +64,7 @@ func handler(site *ui.Site, target *url.URL) http.Handler {
 		}
 		w.Header().Set("Content-Type", f.Type)
 		w.Header().Set("Cache-Control", f.CacheControl)
-		w.Header().Set("Content-Security-Policy", ui.Policy)
+		w.Header().Set("Content-Security-Policy", f.Policy)
 		_, _ = w.Write(f.Body) // an error means that the browser has left
 	})
 }
