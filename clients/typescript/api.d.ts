@@ -1144,6 +1144,8 @@ export interface components {
          *     }
          */
         Event: {
+            /** @description Only in the first event of a task: ids of the tasks that the task comes after. */
+            after?: string[];
             /** @description The annotations of the task. */
             annotations?: {
                 [key: string]: string;

@@ -35,6 +35,7 @@ type Event struct {
 	// Only the first event of a task has these fields.
 	NumNodes  int        `json:"num_nodes,omitempty"`
 	Resources *Requested `json:"resources,omitempty"`
+	After     []string   `json:"after,omitempty"` // ids of the tasks that the task comes after
 }
 
 // Requested describes what each node of a task requests, of several alternatives what the

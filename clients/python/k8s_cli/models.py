@@ -273,6 +273,7 @@ class Event:
     nodes: List[NodeChange] = field(default_factory=list)
     num_nodes: Optional[int] = None
     resources: Dict[str, str] = field(default_factory=dict)
+    after: List[str] = field(default_factory=list)
     annotations: Dict[str, str] = field(default_factory=dict)  # of the task
 
     @property

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 )
@@ -16,6 +18,11 @@ func (s *State) submittedEvent(r *task.Record) {
 	e, chosen := task.EventOfTask(r, task.EventPhase), r.Submit.Resources()
 	e.NumNodes = r.NumNodes()
 	e.Resources = &task.Requested{CPUs: chosen.CPUs, Memory: chosen.Memory, GPUs: overview.GPUText(chosen.Accelerators)}
+	for _, ref := range slices.Concat(r.Submit.After, r.Submit.AfterAny) {
+		if before := s.find(r.Submit.User, ref); before != nil {
+			e.After = append(e.After, before.ID)
+		}
+	}
 	s.happened(e)
 }
 
