@@ -11,7 +11,7 @@ const programs = process.env.K8S_CLI_TEST_BIN || "";
 const namespace = process.env.K8S_CLI_TEST_NAMESPACE || "default";
 
 /** How long a test waits for an expected state, in milliseconds; the machine may be slow. */
-const patience = 300_000;
+const patience = Number(process.env.K8S_CLI_TEST_PATIENCE) || 300_000;
 
 /** A server program with its own log. */
 export class Server {

@@ -512,6 +512,139 @@ test("the keyboard alone leads from the list to the log and to a stop", async ()
   await close(page);
 });
 
+test("an ended task shows one duration, names its phases by cause, and what it came after", async () => {
+  const ann = server.as("ann@example.com");
+  const first = await ann.submit(task("first-step", "2s"));
+  const second = (await ann.post(`/tasks/submit?after=${first}`, task("second-step", "2s"))).task_id;
+  await ann.await(second, (t) => t.status === "completed");
+  const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${second}` });
+  await page.waitForSelector(`.before a[href='/ui/tasks/${first}']`);
+  await page.waitForSelector(".phases li:has-text('waits for other tasks')");
+  const { metadata: m } = await ann.get(`/tasks/${second}`);
+  const seconds = Math.floor((Date.parse(m.nodes[0].finished_at) - Date.parse(m.nodes[0].started_at)) / 1000);
+  const shown = async () => [await page.textContent(".inline div:has(dt:has-text('Duration')) dd"), await page.textContent(".as-cards tbody td:nth-child(5)")];
+  await eventually(async () => (await shown()).every((d) => d === `${seconds}s`), `the duration ${seconds}s`);
+  assert.match(await page.textContent(".phases"), new RegExp(`running (0 ms|${seconds}(\\.\\d)? s)`));
+  await close(page);
+});
+
+test("all tasks of a filtered list are stopped with one request", async () => {
+  const ann = server.as("ann@example.com");
+  await ann.batch(Array.from({ length: 30 }, (_, i) => task(`Filtered-by-word-${i}`)));
+  const other = await ann.submit(task("stays"));
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/?q=WORD+filtered+-word-7" });
+  await loaded(page);
+  await eventually(async () => (await page.textContent(".table-foot")).startsWith("29 tasks"), "both words, without the one that is excluded");
+  let requests = 0;
+  page.on("request", (r) => { if (r.method() === "POST" && r.url().includes("/stop")) requests++; });
+  await page.click(".row[data-index='0'] input");
+  await page.click("text=Select all 29");
+  await page.click(".selection .danger:has-text('Stop all')");
+  await page.click("dialog .danger");
+  await page.waitForSelector(".toast:has-text('Stopped 29 tasks')");
+  assert.equal(requests, 1);
+  assert.notEqual((await ann.get(`/tasks/${other}`)).status, "stopped");
+  assert.equal((await ann.get("/tasks?name=Filtered-by-word-7")).tasks[0].status === "stopped", false);
+  await ann.post("/tasks/stop?name_prefix=Filtered");
+  await ann.post(`/tasks/${other}/stop`);
+  await page.fill(".search input", "since:yesterday");
+  await page.waitForSelector("#search-error:has-text('since')");
+  assert.equal(await page.locator(".notice.bad").count(), 0, "the error is beside the field");
+  await close(page);
+});
+
+test("a sweep has its variables as columns, which select and order, and its failed tasks run again", async () => {
+  const ann = server.as("ann@example.com");
+  const point = (lr, seed) => task(`sweep-${lr}-${seed}`, seed === 2 ? "1s" : "3h", { ...(seed === 2 && { exitCode: 4 }), annotations: { "k8s-cli/point": `LR=${lr} SEED=${seed}` } });
+  await ann.post("/tasks/batch?group=points", [point("0.1", 1), point("0.02", 1), point("0.1", 2), point("10", 1)]);
+  await eventually(async () => (await ann.get("/groups/points")).by_status.failed === 1, "the failed task");
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/groups/points", viewport: { width: 1600, height: 900 } });
+  await loaded(page);
+  const column = () => page.$$eval(".row[data-id] .cell[class*='point:LR']", (all) => all.map((e) => e.textContent));
+  await page.click(".sort:has-text('LR')");
+  await eventually(async () => JSON.stringify(await column()) === JSON.stringify(["0.02", "0.1", "0.1", "10"]), "numbers by their size");
+  await page.waitForSelector(".row .why:has-text('exit code 4')");
+  await page.click(".row .value:has-text('0.1')");
+  await eventually(async () => (await column()).length === 2 && new URL(page.url()).searchParams.get("q") === "point:LR=0.1", "the tasks with the value");
+  await page.click("button:has-text('Run the failed task again')");
+  await page.click("dialog .primary");
+  await page.waitForSelector(".toast:has-text('Submitted 1 task')");
+  const again = (await ann.get("/tasks?group=points&view=row&point=SEED%3D2")).tasks;
+  assert.equal(again.length, 2);
+  await ann.post("/tasks/stop?group=points");
+  await close(page);
+});
+
+test("the order of a pipeline is drawn", async () => {
+  const ann = server.as("ann@example.com");
+  await ann.post("/tasks/batch?group=ordered", [{ ...task("get"), idempotency_key: "o-1" }, { ...task("left"), idempotency_key: "o-2", after: ["o-1"] }, { ...task("right"), idempotency_key: "o-3", after: ["o-1"] }, { ...task("join"), idempotency_key: "o-4", after: ["o-2", "o-3"] }]);
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/groups/ordered" });
+  await page.waitForSelector(".order a[aria-label^='join'][aria-label*='after left, right']");
+  const x = (name) => page.$eval(`.order a[aria-label^='${name},'] rect`, (e) => Number(e.getAttribute("x")));
+  assert.ok(await x("get") < await x("left") && await x("left") === await x("right") && await x("right") < await x("join"));
+  assert.equal(await page.locator(".order path").count(), 4);
+  await ann.post("/tasks/stop?group=ordered");
+  await close(page);
+});
+
+test("a draft stays, a grid takes envs on one line, and Ctrl+Enter submits", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/new" });
+  await page.waitForSelector(".editor textarea:focus");
+  await page.fill(".editor textarea", "name: drafted\nresources: {cpus: 1}\nenvs: {LR: 0.5, NOTE: \"a, b\"}\nrun: echo\n");
+  await page.click("summary:has-text('Grid')");
+  await page.fill("#grid", "LR=1, 2");
+  await page.click("a[href='/ui/queue']");
+  await page.waitForSelector("h1:has-text('Queue')");
+  await page.goBack();
+  await page.waitForSelector("button:has-text('Submit 2 tasks'):enabled");
+  await page.focus(".editor textarea");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector(".group-page h1");
+  const swept = (await server.as("ann@example.com").get("/tasks?name=drafted")).tasks;
+  const envs = await Promise.all(swept.map(async (t) => (await server.as("ann@example.com").get(`/tasks/${t.task_id}/spec`)).envs));
+  assert.deepEqual(envs.map((e) => `${e.LR} ${e.NOTE}`).sort(), ["1 a, b", "2 a, b"]);
+  await page.goto(`${server.url}/ui/new`);
+  assert.equal(await page.inputValue(".editor textarea"), "", "the draft was submitted");
+  await page.fill(".editor textarea", "run: echo\nenvs: !!map {A: 1}\n");
+  await page.click("summary:has-text('Grid')");
+  await page.fill("#grid", "A=1, 2");
+  await page.waitForSelector(".field-error:has-text('The grid needs envs')");
+  await server.as("ann@example.com").post("/tasks/stop?name=drafted");
+  await close(page);
+});
+
+test("a file of several tasks is submitted as a pipeline", async () => {
+  const ann = server.as("ann@example.com");
+  const page = await openPage(browser, server, "ann@example.com", { path: "/ui/new" });
+  await page.fill(".editor textarea", "name: piped\n---\nname: one\nresources: {cpus: 1}\nrun: echo\n---\nname: two\nresources:\n  cpus: many\nrun: echo\n");
+  await page.waitForSelector(".findings .error:has-text('task 2, resources.cpus')");
+  assert.match(await page.textContent(".findings .error"), /line 9/);
+  await page.fill(".editor textarea", "name: piped\n---\nname: one\nresources: {cpus: 1}\nrun: echo\n---\nname: two\nresources: {cpus: 1}\nrun: echo\n");
+  await page.click("button:has-text('Submit 2 tasks'):enabled");
+  await page.waitForSelector(".order a[aria-label*='two'][aria-label*='after one']");
+  const group = new URL(page.url()).pathname.split("/").pop() || "";
+  assert.match(group, /^piped-/);
+  assert.equal((await ann.get(`/groups/${group}`)).total, 2);
+  await ann.post(`/tasks/stop?group=${group}`);
+  await close(page);
+});
+
+test("the menu of columns closes, and the commands to copy are those of the CLI", async () => {
+  const page = await openPage(browser, server, "ann@example.com");
+  await loaded(page);
+  await page.click("summary:has-text('Columns')");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".menu[open]").count(), 0);
+  await page.click("summary:has-text('Columns')");
+  await page.click("h1");
+  assert.equal(await page.locator(".menu[open]").count(), 0);
+  await page.goto(`${server.url}/ui/tasks/${ids.two}/logs?node=1`);
+  await page.waitForSelector(`button[title='k8s-cli jobs logs ${ids.two} --node 1']`);
+  await page.goto(`${server.url}/ui/me`);
+  await page.waitForSelector(`.terminal:has-text('k8s-cli auth login ann@example.com --api-url ${server.url}')`);
+  await close(page);
+});
+
 const everyPage = () => ["/ui/", "/ui/groups", "/ui/groups/sweep-1", "/ui/groups?status=stopped&q=none", `/ui/tasks/${ids.running}`, `/ui/tasks/${ids.after}`, `/ui/tasks/${ids.failed}`, `/ui/tasks/${ids.two}`, `/ui/tasks/${ids.failed}?tab=events`, `/ui/tasks/${ids.running}?tab=spec`, `/ui/tasks/${ids.two}/logs`, "/ui/queue", "/ui/capacity", "/ui/volumes", `/ui/new?from=${ids.running}`, "/ui/me", "/ui/nothing"];
 
 for (const colorScheme of /** @type {("light" | "dark")[]} */ (["light", "dark"])) {

@@ -3,7 +3,6 @@ import { html } from "./html.js";
 import { get } from "./api.js";
 import { plural } from "./format.js";
 import { useData } from "./parts.js";
-import { idsIn } from "./taskfacts.js";
 
 /** @typedef {import("./events.js").Event} Event */
 /** @typedef {{id: string, name: string, status: string, after: string[], layer: number, row: number}} Step */
@@ -24,7 +23,7 @@ export function steps(events) {
     if (e.kind !== "task" || !e.task_id) continue;
     const step = all.get(e.task_id) || { id: e.task_id, name: e.name, status: e.status, after: [], layer: 0, row: 0 };
     step.status = e.status;
-    if (e.reason === "WaitsForTask" && !step.after.length) step.after = idsIn(e.reason, e.message);
+    if (e.after) step.after = e.after;
     all.set(e.task_id, step);
   }
   const named = new Set([...all.values()].flatMap((s) => s.after));

@@ -22,20 +22,16 @@ export function Message({ reason, message = "" }) {
   return message.split(new RegExp(`\\b(${ids.join("|")})\\b`)).map((part) => (ids.includes(part) ? html`<a href=${"/ui/tasks/" + part}><code>${part}</code></a>` : part));
 }
 
-/** @param {Task} task @param {Event[]} events @returns {string[]} tasks that the task waited for; the server names the first three */
-function predecessors(task, events) {
-  const wait = events.find((e) => e.reason === "WaitsForTask");
-  return wait ? idsIn(wait.reason, wait.message) : idsIn(task.metadata.reason === "WaitsForTask" ? task.metadata.reason : "", task.metadata.message);
-}
+const mostBefore = 20; // predecessors whose status the page reads
 
 /** The tasks that the task comes after, with their status. @param {{task: Task, events: Event[]}} p */
 export function After({ task, events }) {
-  const ids = predecessors(task, events);
+  const all = events.find((e) => e.after)?.after || [], ids = all.slice(0, mostBefore);
   const { data } = useData((signal) => Promise.all(ids.map((before) => get(taskPath(before), { signal }).then((r) => /** @type {Task | null} */ (r.data), () => null))), [ids, task.updated_at, task.metadata.message]);
   if (!ids.length) return null;
-  const more = /and (\d+) more/.exec(events.find((e) => e.reason === "WaitsForTask")?.message || task.metadata.message || "")?.[1];
+  const more = all.length - ids.length;
   return html`<section class="card"><h2>Comes after</h2><ul class="before">${ids.map((before, i) => html`<li key=${before}>${data?.[i] ? html`<${Status} status=${data[i]?.status} />` : ""}<a class="wrap-any" href=${"/ui/tasks/" + before}>${data?.[i]?.name || before}</a> <code class="id">${before}</code></li>`)}
-    ${more && html`<li class="dim">and ${more} more</li>`}</ul></section>`;
+    ${more > 0 && html`<li class="dim">and ${more} more</li>`}</ul></section>`;
 }
 
 /** @param {{task: Task}} p */

@@ -235,7 +235,8 @@ export function variableOf(sort) {
 /** @param {{name: string, down: boolean}} v @returns {(a: Row, b: Row) => number} numbers by their size */
 function byVariable({ name, down }) {
   const value = (/** @type {Row} */ r) => Object.fromEntries(pointOf(r))[name] ?? "";
-  return (a, b) => (down ? -1 : 1) * value(a).localeCompare(value(b), "en", { numeric: true }) || b.created - a.created;
+  const compare = (/** @type {string} */ x, /** @type {string} */ y) => (x && y && Number.isFinite(Number(x)) && Number.isFinite(Number(y)) ? Number(x) - Number(y) : x.localeCompare(y, "en", { numeric: true }));
+  return (a, b) => (down ? -1 : 1) * compare(value(a), value(b)) || b.created - a.created;
 }
 
 /** @param {Row | undefined} known @param {Row} row as the server says @returns {Row} the row, with what events said about it */

@@ -59,7 +59,7 @@ function Head({ group: g, error, other, onStop, onAgain }) {
         ${(g.ended_at || g.estimated_at) && html`<div><dt class="offscreen">End</dt><dd><${End} group=${g} /></dd></div>`}</dl>
       <div class="group-progress"><${PhaseBar} counts=${g.by_status} /><span class="num"><b>${share(g)}</b> ended</span><small>${allInWords(g)}</small></div>
       <div class="actions">${!other && html`<button class="button danger" disabled=${active === 0} onClick=${onStop}><${Icon} name="stop" />Stop the group</button>
-        ${g.by_status.failed ? html`<button class="button" onClick=${() => onAgain("failed")}><${Icon} name="again" />Run the ${plural(g.by_status.failed, "failed task")} again</button>` : ""}
+        ${g.by_status.failed ? html`<button class="button" onClick=${() => onAgain("failed")}><${Icon} name="again" />Run the ${g.by_status.failed === 1 ? "failed task" : `${count(g.by_status.failed)} failed tasks`} again</button>` : ""}
         ${!active && html`<button class="button" onClick=${() => onAgain("")}><${Icon} name="again" />Run all again</button>`}`}
         <${Copy} text=${location.href} label="Copy link" /><${Copy} text=${other ? `k8s-cli jobs list --user ${g.user} --group ${g.group}` : "k8s-cli jobs groups " + g.group} label="Copy CLI command" /></div></header>
     ${error && html`<p class="field-error" role="alert"><${Icon} name="warning" />${error.message} The page shows the last data.</p>`}

@@ -122,7 +122,7 @@ export function timeline(task, events) {
     if (last && last.to === undefined) last.to = Math.max(at, last.from);
     phases.push({ name, from: Math.max(at, last?.to || at), tone });
   };
-  begin(waits[events.find((e) => e.reason)?.reason || ""] || "queued", created, "pending");
+  begin(events.some((e) => e.after) ? "waits for other tasks" : "queued", created, "pending");
   let attempts = 1;
   for (const e of events) {
     const at = Date.parse(e.time);
