@@ -175,6 +175,8 @@ class Row:
     gpus: str = ""
     restarts: int = 0
     point: str = ""
+    exit_code: Optional[int] = None
+    last_line: str = ""
 
 
 @dataclass(frozen=True)
