@@ -297,7 +297,7 @@ function StreamState({ stream, status }) {
   const state = stream?.state || "connecting";
   if (unreachableSince && stream?.isOpen) return html`<span class="dim">Not connected</span>`;
   if (state === "live" && isActive(status)) return html`<span class="live"><i class="dot"></i>Live</span>`;
-  const words = { connecting: status === "pending" ? "No log before the task starts" : "Loading", reading: "Loading", live: "Loading", retrying: "Connecting again", complete: "The whole log", failed: "Interrupted" };
+  const words = { connecting: status === "pending" ? "No log before the task starts" : "Connecting", reading: "Loading", live: "Loading", retrying: "Connecting again", complete: "The whole log", failed: "Interrupted" };
   return html`<span class="dim">${words[state]}</span>`;
 }
 
