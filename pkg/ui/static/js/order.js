@@ -12,7 +12,7 @@ const mostSteps = 200; // a larger group is a sweep, and has no picture
 const width = 190, height = 34, gapX = 56, gapY = 12; // pixels
 
 /**
- * The tasks of which one comes after another, in layers: each task is right of the tasks that it comes after.
+ * The tasks of a group that have an order, in layers: each task is right of the tasks that it comes after.
  * @param {Event[]} events of the tasks, oldest first
  * @returns {Step[]}
  */

@@ -4,7 +4,7 @@ import { get, newKey, send, taskPath } from "./api.js";
 import { plural } from "./format.js";
 import { Dialog, Icon, toast } from "./parts.js";
 
-/** @typedef {{id: string, name: string, group?: string, after?: string[]}} Again after names tasks, of which those that run again too are meant anew */
+/** @typedef {{id: string, name: string, group?: string, after?: string[]}} Again after are ids of tasks; if such a task runs again too, its new task counts */
 
 const parallel = 6;
 

@@ -50,7 +50,7 @@ function useEvents(id, exists) {
       return after.length ? [...old, ...after].slice(-2000) : old;
     });
     const abort = new AbortController();
-    // While the request is on its way, new events wait behind those of its response.
+    // New events wait until the response with the earlier events has arrived.
     let read = Promise.resolve();
     let last = "0";
     const more = () => {

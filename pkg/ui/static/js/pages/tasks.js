@@ -292,7 +292,7 @@ export function TasksPage({ group }) {
   const onRange = useCallback((/** @type {number} */ a, /** @type {number} */ b) => { list?.ensure(a, b); }, [list, list?.total, list?.cursor]);
   const onScroll = useCallback((/** @type {number} */ t) => { top.current = t; if (t < 2 && list?.isBehind) list.changed(); }, [list]);
 
-  // The list changes by itself only while nobody reads it or works on it.
+  // The list changes by itself only at its top, without a selection and without the pointer on a row.
   const fresh = list?.fresh || 0;
   if (list) list.isIdle = () => top.current < 2 && cursor <= 0 && !scroller.current?.querySelector(".row:hover") && !selected.size;
   useEffect(() => { if (fresh) announce(plural(fresh, "new task")); }, [fresh, list]);
