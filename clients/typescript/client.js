@@ -3,7 +3,7 @@ import { ApiError } from "./errors.js";
 import { EventStream, isOver, unfinished } from "./events.js";
 import { readLog } from "./logs.js";
 import { readOutputs } from "./outputs.js";
-import { Requests, segment } from "./requests.js";
+import { Requests, rejectOthers, segment } from "./requests.js";
 import { newKey, sleep } from "./retry.js";
 
 /** @typedef {import("./api.js").components["schemas"]} Schemas */
@@ -133,7 +133,10 @@ export class Client extends Requests {
   preview(task) { return this.json("POST", "/tasks/preview", { body: task, type: typeOf(task), safe: true }); }
 
   /** @param {string} id @param {{signal?: AbortSignal}} [o] @returns {Promise<TaskStatus>} */
-  async status(id, o) { return this.jsonOf("task_id", id, "GET", taskPath(id), o); }
+  async status(id, { signal, ...others } = {}) {
+    rejectOthers(others, "the option of status is signal");
+    return this.jsonOf("task_id", id, "GET", taskPath(id), { signal });
+  }
 
   /** The submitted task, without the values of its secrets. @param {string} id @returns {Promise<Task>} */
   spec(id) { return this.json("GET", taskPath(id, "/spec")); }
@@ -152,10 +155,11 @@ export class Client extends Requests {
 
   /** Stops all tasks of the user, or those that match all filters. @param {StopFilters} [filters] @returns {Promise<number>} the number of tasks */
   async stopAll({ allUsers, ...filters } = {}) {
+    const query = filterQuery({ ...filters, allUsers });
     for (const [name, value] of [...Object.entries(filters), ...Object.entries(filters.not ?? {})]) {
       if ([value].flat().every((v) => v === undefined || v === "")) throw new TypeError(`${name} has no value: give a value, or omit the filter, without which the server would stop more tasks`);
     }
-    return (await this.json("POST", "/tasks/stop", { query: { ...filterQuery(filters), all_users: allUsers }, key: newKey() })).count;
+    return (await this.json("POST", "/tasks/stop", { query, key: newKey() })).count;
   }
 
   /** The tasks that match all filters, newest first, page by page. @param {Filters} [filters] @returns {AsyncGenerator<TaskStatus, void, undefined>} */
@@ -179,7 +183,10 @@ export class Client extends Requests {
   }
 
   /** The stored outputs of one node of a task, a gzipped tar file. @param {string} id @param {number} [node] @param {{signal?: AbortSignal}} [o] */
-  download(id, node = 0, o = {}) { return readOutputs(this, taskPath(id, `/outputs/${node}`), o); }
+  async download(id, node = 0, { signal, ...others } = {}) {
+    rejectOthers(others, "the option of download is signal");
+    return readOutputs(this, taskPath(id, `/outputs/${node}`), { signal });
+  }
 
   /** The lines of the log of a task, without delay, until the log ends. Lines of tasks of several nodes begin with `node-RANK | `. @param {string} id @param {import("./logs.js").LogOptions} [o] */
   logs(id, { follow, node, attempt, tail, since, timestamps, signal, ...others } = {}) {
@@ -188,8 +195,9 @@ export class Client extends Requests {
   }
 
   /** Lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines. @param {string} id @param {string} lines @param {{node?: number, attempt?: number, timestamps?: boolean}} [o] @returns {Promise<string[]>} */
-  async logLines(id, lines, o = {}) {
-    const text = await (await this.request("GET", taskPath(id, "/logs"), { query: { ...o, lines } })).text();
+  async logLines(id, lines, { node, attempt, timestamps, ...others } = {}) {
+    rejectOthers(others, "the options of logLines are node, attempt and timestamps");
+    const text = await (await this.request("GET", taskPath(id, "/logs"), { query: { node, attempt, timestamps, lines } })).text();
     return text ? text.replace(/\n$/, "").split("\n") : [];
   }
 
@@ -212,10 +220,16 @@ export class Client extends Requests {
   }
 
   /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: Phase}} [o] @returns {AsyncGenerator<GroupStatus, void, undefined>} */
-  groups({ allUsers, name, status } = {}) { return this.pages("/groups", "groups", { all_users: allUsers, name, status, limit: page }); }
+  groups({ allUsers, name, status, ...others } = {}) {
+    rejectOthers(others, "the options of groups are allUsers, name and status");
+    return this.pages("/groups", "groups", { all_users: allUsers, name, status, limit: page });
+  }
 
   /** The state of a group. @param {string} name @param {{user?: string, signal?: AbortSignal}} [o] @returns {Promise<GroupStatus>} */
-  async group(name, { user, signal } = {}) { return this.jsonOf("group", name, "GET", "/groups/" + segment(name), { query: { user }, signal }); }
+  async group(name, { user, signal, ...others } = {}) {
+    rejectOthers(others, "the options of group are user and signal");
+    return this.jsonOf("group", name, "GET", "/groups/" + segment(name), { query: { user }, signal });
+  }
 
   /** Waits until all tasks of a group are over. The error has the reason WaitTimeout after timeout seconds. @param {string} name @param {WaitOptions} [o] @returns {Promise<GroupStatus>} */
   async waitGroup(name, o = {}) {
@@ -232,25 +246,40 @@ export class Client extends Requests {
   }
 
   /** Counts of the tasks. @param {{allUsers?: boolean}} [o] @returns {Promise<Schemas["Summary"]>} */
-  summary({ allUsers } = {}) { return this.json("GET", "/summary", { query: { all_users: allUsers } }); }
+  async summary({ allUsers, ...others } = {}) {
+    rejectOthers(others, "the option of summary is allUsers");
+    return this.json("GET", "/summary", { query: { all_users: allUsers } });
+  }
 
   /** What the machines offer. @returns {Promise<Schemas["Capacity"]>} */
   capacity() { return this.json("GET", "/capacity"); }
 
   /** What ended tasks have used. @param {{since?: string, by?: UsageKey | readonly UsageKey[], group?: string, allUsers?: boolean}} [o] @returns {Promise<Schemas["UsageReport"]>} */
-  usage({ since, by, group, allUsers } = {}) { return this.json("GET", "/usage", { query: { since, by: by === undefined ? by : [by].flat().join(","), group, all_users: allUsers } }); }
+  async usage({ since, by, group, allUsers, ...others } = {}) {
+    rejectOthers(others, "the options of usage are since, by, group and allUsers");
+    return this.json("GET", "/usage", { query: { since, by: by === undefined ? by : [by].flat().join(","), group, all_users: allUsers } });
+  }
 
   /** The user, with limits and usage. @returns {Promise<Schemas["Whoami"]>} */
   whoami() { return this.json("GET", "/whoami"); }
 
   /** @param {{allUsers?: boolean, name?: string, status?: "Pending" | "Bound" | "Lost" | "Failed"}} [o] @returns {AsyncGenerator<Schemas["VolumeStatus"], void, undefined>} */
-  volumes({ allUsers, name, status } = {}) { return this.pages("/volumes", "volumes", { all_users: allUsers, name, status, limit: page }); }
+  volumes({ allUsers, name, status, ...others } = {}) {
+    rejectOthers(others, "the options of volumes are allUsers, name and status");
+    return this.pages("/volumes", "volumes", { all_users: allUsers, name, status, limit: page });
+  }
 
   /** @param {Schemas["Volume"]} volume @param {{key?: string}} [o] @returns {Promise<Schemas["Created"]>} */
-  createVolume(volume, { key = newKey() } = {}) { return this.json("POST", "/volumes/create", { body: volume, key }); }
+  async createVolume(volume, { key = newKey(), ...others } = {}) {
+    rejectOthers(others, "the option of createVolume is key");
+    return this.json("POST", "/volumes/create", { body: volume, key });
+  }
 
   /** @param {string} id @param {{force?: boolean}} [o] */
-  async deleteVolume(id, { force } = {}) { await this.json("DELETE", "/volumes/" + segment(id), { query: { force }, key: newKey() }); }
+  async deleteVolume(id, { force, ...others } = {}) {
+    rejectOthers(others, "the option of deleteVolume is force");
+    await this.json("DELETE", "/volumes/" + segment(id), { query: { force }, key: newKey() });
+  }
 }
 
 /** The combinations of the values of a grid. The last variable changes first. @template {Grid} G @param {G} axes @returns {GridPoint<G>[]} */
@@ -289,12 +318,6 @@ function withPoint(task, point) {
   return fits ? { ...made, annotations } : made;
 }
 
-/** Rejects misspelt options, which programs in JavaScript have no compiler to find. @param {object} others @param {string} known */
-function rejectOthers(others, known) {
-  const [unknown] = Object.keys(others);
-  if (unknown) throw new TypeError(`there is no option ${JSON.stringify(unknown)} here; ${known}`);
-}
-
 /** @param {GroupOptions} o */
 function groupQuery({ group, maxParallel, failFast, notify, key: _, signal: __, ...others }) {
   rejectOthers(others, "the options of a group are group, maxParallel, failFast, notify and key");
@@ -318,16 +341,22 @@ function newGroupName(name) {
 }
 
 /** @param {Filters & {limit?: never}} f */
-function queryOf({ allUsers, pageSize = page, signal: _, limit, ...filters }) {
+function queryOf({ pageSize = page, sort, signal: _, limit, ...filters }) {
   if (limit !== undefined) throw new TypeError("limit: the client reads all pages; leave the loop after enough tasks, or set pageSize for the size of a page");
-  return { ...filterQuery(filters), all_users: allUsers, limit: pageSize };
+  return { ...filterQuery(filters, ", sort, pageSize, signal"), sort, limit: pageSize };
 }
 
-/** @param {Conditions & {not?: Conditions}} filters @returns {Record<string, any>} */
-function filterQuery({ namePrefix, nameContains, not, ...rest }) {
-  const query = { ...rest, name_prefix: namePrefix, name_contains: nameContains };
-  const excluded = not ? Object.entries(filterQuery(not)).map(([name, value]) => ["not_" + name, value]) : [];
+/** @param {Conditions & Scope & {not?: Conditions}} filters @param {string} [more] other options of the request @returns {Record<string, any>} */
+function filterQuery({ allUsers, user, since, before, not, ...conditions }, more = "") {
+  const query = { ...conditionQuery(conditions, `, allUsers, user, since, before${more} and not`), all_users: allUsers, user, since, before };
+  const excluded = Object.entries(conditionQuery(not ?? {})).map(([name, value]) => ["not_" + name, value]);
   return { ...query, ...Object.fromEntries(excluded) };
+}
+
+/** @param {Conditions} conditions @param {string} [more] @returns {Record<string, any>} */
+function conditionQuery({ status, name, namePrefix, nameContains, label, annotation, point, group, gpus, reason, machine, exit, ...others }, more = "") {
+  rejectOthers(others, `the filters are status, name, namePrefix, nameContains, label, annotation, point, group, gpus, reason, machine, exit${more}`);
+  return { status, name, name_prefix: namePrefix, name_contains: nameContains, label, annotation, point, group, gpus, reason, machine, exit };
 }
 
 const seconds = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };

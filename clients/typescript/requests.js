@@ -11,7 +11,8 @@ const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 /** Sends requests in the name of one user. */
 export class Requests {
   /** @param {ClientOptions} [o] */
-  constructor({ url = globalThis.location?.origin, user, token, fetch: send, timeout = 60, allowPlainHTTP = false } = {}) {
+  constructor({ url = globalThis.location?.origin, user, token, fetch: send, timeout = 60, allowPlainHTTP = false, ...others } = {}) {
+    rejectOthers(others, "the options of a client are url, user, token, fetch, timeout and allowPlainHTTP");
     const { href, protocol, hostname } = serverURL(url);
     if (token && protocol === "http:" && !loopback.test(hostname) && !allowPlainHTTP) {
       throw new TypeError(`${url} is plain HTTP, which shows the token to the network: use https, or set allowPlainHTTP`);
@@ -142,6 +143,19 @@ function serverURL(url) {
     if (/^https?:$/.test(found.protocol) && !found.search && !found.hash) return found;
   } catch {} // not a URL
   throw new TypeError(`url ${JSON.stringify(url)} is not the URL of a server: give for example http://localhost:8000`);
+}
+
+/**
+ * Rejects unknown options and filters, which programs in JavaScript have no compiler to find. The error names the option
+ * that the caller may mean, for example namePrefix for name_prefix, or all options.
+ * @param {object} others @param {string} known a clause with the names of the options
+ */
+export function rejectOthers(others, known) {
+  const [unknown] = Object.keys(others);
+  if (unknown === undefined) return;
+  const plain = (/** @type {string} */ name) => name.replaceAll("_", "").toLowerCase();
+  const meant = known.match(/\w+/g)?.find((name) => plain(name) === plain(unknown));
+  throw new TypeError(`there is no option ${JSON.stringify(unknown)} here; ${meant ? `write ${meant}` : known}`);
 }
 
 /** A part of a path. @param {string} text */

@@ -42,13 +42,32 @@ test("an option that does not exist is an error, also in JavaScript", () => stub
   for (const act of [() => client.submit({ run: "true" }, { grup: "g" }), () => client.submitAll([{ run: "true" }], { maxParalel: 1 }), () => client.map({ run: "true" }, { N: [1] }, { after: "x" }), () => client.chain([{ run: "true" }], { failfast: true })]) {
     await assert.rejects(act, { name: "TypeError", message: /^there is no option "\w+" here; / });
   }
+  for (const act of [() => client.usage({ Since: "3h" }), () => client.summary({ all_users: true }), () => client.group("g", { User: "a" }), () => client.status("a", { Signal: 1 }), () => client.download("a", 0, { Signal: 1 }), () => client.logLines("a", "-1", { Node: 0 }), () => client.createVolume({}, { Key: "k" }), () => client.deleteVolume("v", { Force: true })]) {
+    await assert.rejects(act, { name: "TypeError", message: /^there is no option "\w+" here; write \w+$/ });
+  }
+  assert.throws(() => client.groups({ nmae: "x" }), { name: "TypeError", message: 'there is no option "nmae" here; the options of groups are allUsers, name and status' });
+  assert.throws(() => client.volumes({ all_users: true }), { name: "TypeError", message: 'there is no option "all_users" here; write allUsers' });
+  assert.throws(() => new Client({ url: "http://localhost", allow_plain_http: true }), { name: "TypeError", message: 'there is no option "allow_plain_http" here; write allowPlainHTTP' });
   assert.throws(() => client.list({ limit: 2 }), { name: "TypeError", message: /^limit: the client reads all pages/ });
+  assert.equal(requests.length, 0);
+}));
+
+test("a filter that does not exist is an error, and stops nothing", () => stub([], async (client, requests) => {
+  for (const [unknown, meant] of [["name_prefix", "namePrefix"], ["name_contains", "nameContains"], ["all_users", "allUsers"]]) {
+    const filters = { group: "g", [unknown]: "x" }, error = { name: "TypeError", message: `there is no option "${unknown}" here; write ${meant}` };
+    await assert.rejects(client.stopAll(filters), error);
+    for (const act of [() => client.list(filters), () => client.rows(filters)]) assert.throws(act, error);
+  }
+  await assert.rejects(client.stopAll({ not: { name_prefix: "x" } }), { name: "TypeError", message: 'there is no option "name_prefix" here; write namePrefix' });
+  await assert.rejects(client.stopAll({ not: { allUsers: true } }), { name: "TypeError", message: /^there is no option "allUsers" here; the filters are status, / });
+  await assert.rejects(client.stopAll({ page_size: 1 }), { name: "TypeError", message: /^there is no option "page_size" here; the filters are status, .* before and not$/ });
+  assert.throws(() => client.list({ page_size: 1 }), { name: "TypeError", message: 'there is no option "page_size" here; write pageSize' });
   assert.equal(requests.length, 0);
 }));
 
 test("an option of a wait that does not exist is an error", () => stub([submitted], async (client, requests) => {
   for (const act of [() => client.wait("a", { timeOut: 1 }), () => client.waitGroup("g", { timeOut: 1 })]) {
-    await assert.rejects(act, { name: "TypeError", message: 'there is no option "timeOut" here; the options of a wait are timeout, check and signal' });
+    await assert.rejects(act, { name: "TypeError", message: 'there is no option "timeOut" here; write timeout' });
   }
   assert.equal(requests.length, 0);
 }));
@@ -214,8 +233,8 @@ test("filters may be negated, and a filter without a value stops nothing", () =>
   for await (const _ of client.list({ exit: [0, 137], machine: "m", before: "1h", not: { status: "failed", namePrefix: "t", label: ["a", "b"] } }));
   assert.equal(await client.stopAll({ nameContains: ["a", "b"], gpus: 0, not: { group: "g" } }), 2);
   assert.deepEqual(requests.map((r) => r.url), [
-    "/tasks?exit=0&exit=137&machine=m&before=1h&not_status=failed&not_label=a&not_label=b&not_name_prefix=t&limit=500",
-    "/tasks/stop?gpus=0&name_contains=a&name_contains=b&not_group=g",
+    "/tasks?machine=m&exit=0&exit=137&before=1h&not_status=failed&not_name_prefix=t&not_label=a&not_label=b&limit=500",
+    "/tasks/stop?name_contains=a&name_contains=b&gpus=0&not_group=g",
   ]);
   for (const filters of [{ status: undefined }, { label: "" }, { label: [] }, { label: [""] }, { not: { name: "" } }]) {
     await assert.rejects(client.stopAll(filters), /^TypeError: \w+ has no value: give a value, or omit the filter/);
@@ -306,7 +325,7 @@ test("the tasks of a job group start together, and those that are not primary en
 
 test("tasks are found by their annotations", () => stub([json(200, { tasks: [] })], async (client, requests) => {
   await client.list({ annotation: ["run=7", "owner"], label: "team=x" }).next();
-  assert.equal(requests[0].url, "/tasks?annotation=run%3D7&annotation=owner&label=team%3Dx&limit=500");
+  assert.equal(requests[0].url, "/tasks?label=team%3Dx&annotation=run%3D7&annotation=owner&limit=500");
 }));
 
 const final = (/** @type {number} */ n, /** @type {string} */ task) => ({ id: `${n}.1`, kind: "task", type: "phase", task_id: task, group: "g", status: "completed" });

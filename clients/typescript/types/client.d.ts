@@ -38,7 +38,7 @@ export class Client extends Requests {
     /** The Kubernetes objects that the server would create for a task; submits nothing. @param {Task | string} task @returns {Promise<Schemas["Preview"]>} */
     preview(task: Task | string): Promise<Schemas["Preview"]>;
     /** @param {string} id @param {{signal?: AbortSignal}} [o] @returns {Promise<TaskStatus>} */
-    status(id: string, o?: {
+    status(id: string, { signal, ...others }?: {
         signal?: AbortSignal;
     }): Promise<TaskStatus>;
     /** The submitted task, without the values of its secrets. @param {string} id @returns {Promise<Task>} */
@@ -58,13 +58,13 @@ export class Client extends Requests {
     /** Waits until the task is over. The error has the reason WaitTimeout after timeout seconds. @param {string} id @param {WaitOptions} [o] @returns {Promise<TaskStatus>} */
     wait(id: string, o?: WaitOptions): Promise<TaskStatus>;
     /** The stored outputs of one node of a task, a gzipped tar file. @param {string} id @param {number} [node] @param {{signal?: AbortSignal}} [o] */
-    download(id: string, node?: number, o?: {
+    download(id: string, node?: number, { signal, ...others }?: {
         signal?: AbortSignal;
     }): Promise<Uint8Array<ArrayBuffer>>;
     /** The lines of the log of a task, without delay, until the log ends. Lines of tasks of several nodes begin with `node-RANK | `. @param {string} id @param {import("./logs.js").LogOptions} [o] */
     logs(id: string, { follow, node, attempt, tail, since, timestamps, signal, ...others }?: import("./logs.js").LogOptions): AsyncGenerator<string, void, undefined>;
     /** Lines of the log of one node by number: `101-200`, `101-`, or `-100` for the last 100 lines. @param {string} id @param {string} lines @param {{node?: number, attempt?: number, timestamps?: boolean}} [o] @returns {Promise<string[]>} */
-    logLines(id: string, lines: string, o?: {
+    logLines(id: string, lines: string, { node, attempt, timestamps, ...others }?: {
         node?: number;
         attempt?: number;
         timestamps?: boolean;
@@ -87,26 +87,26 @@ export class Client extends Requests {
         signal?: AbortSignal;
     }): EventStream;
     /** The groups, newest first. @param {{allUsers?: boolean, name?: string, status?: Phase}} [o] @returns {AsyncGenerator<GroupStatus, void, undefined>} */
-    groups({ allUsers, name, status }?: {
+    groups({ allUsers, name, status, ...others }?: {
         allUsers?: boolean;
         name?: string;
         status?: Phase;
     }): AsyncGenerator<GroupStatus, void, undefined>;
     /** The state of a group. @param {string} name @param {{user?: string, signal?: AbortSignal}} [o] @returns {Promise<GroupStatus>} */
-    group(name: string, { user, signal }?: {
+    group(name: string, { user, signal, ...others }?: {
         user?: string;
         signal?: AbortSignal;
     }): Promise<GroupStatus>;
     /** Waits until all tasks of a group are over. The error has the reason WaitTimeout after timeout seconds. @param {string} name @param {WaitOptions} [o] @returns {Promise<GroupStatus>} */
     waitGroup(name: string, o?: WaitOptions): Promise<GroupStatus>;
     /** Counts of the tasks. @param {{allUsers?: boolean}} [o] @returns {Promise<Schemas["Summary"]>} */
-    summary({ allUsers }?: {
+    summary({ allUsers, ...others }?: {
         allUsers?: boolean;
     }): Promise<Schemas["Summary"]>;
     /** What the machines offer. @returns {Promise<Schemas["Capacity"]>} */
     capacity(): Promise<Schemas["Capacity"]>;
     /** What ended tasks have used. @param {{since?: string, by?: UsageKey | readonly UsageKey[], group?: string, allUsers?: boolean}} [o] @returns {Promise<Schemas["UsageReport"]>} */
-    usage({ since, by, group, allUsers }?: {
+    usage({ since, by, group, allUsers, ...others }?: {
         since?: string;
         by?: UsageKey | readonly UsageKey[];
         group?: string;
@@ -115,17 +115,17 @@ export class Client extends Requests {
     /** The user, with limits and usage. @returns {Promise<Schemas["Whoami"]>} */
     whoami(): Promise<Schemas["Whoami"]>;
     /** @param {{allUsers?: boolean, name?: string, status?: "Pending" | "Bound" | "Lost" | "Failed"}} [o] @returns {AsyncGenerator<Schemas["VolumeStatus"], void, undefined>} */
-    volumes({ allUsers, name, status }?: {
+    volumes({ allUsers, name, status, ...others }?: {
         allUsers?: boolean;
         name?: string;
         status?: "Pending" | "Bound" | "Lost" | "Failed";
     }): AsyncGenerator<Schemas["VolumeStatus"], void, undefined>;
     /** @param {Schemas["Volume"]} volume @param {{key?: string}} [o] @returns {Promise<Schemas["Created"]>} */
-    createVolume(volume: Schemas["Volume"], { key }?: {
+    createVolume(volume: Schemas["Volume"], { key, ...others }?: {
         key?: string;
     }): Promise<Schemas["Created"]>;
     /** @param {string} id @param {{force?: boolean}} [o] */
-    deleteVolume(id: string, { force }?: {
+    deleteVolume(id: string, { force, ...others }?: {
         force?: boolean;
     }): Promise<void>;
 }

@@ -10,12 +10,18 @@ export function readPart(reader: ReadableStreamDefaultReader<Uint8Array>, url: s
     done: true;
     value?: undefined;
 }>;
+/**
+ * Rejects unknown options and filters, which programs in JavaScript have no compiler to find. The error names the option
+ * that the caller may mean, for example namePrefix for name_prefix, or all options.
+ * @param {object} others @param {string} known a clause with the names of the options
+ */
+export function rejectOthers(others: object, known: string): void;
 /** A part of a path. @param {string} text */
 export function segment(text: string): string;
 /** Sends requests in the name of one user. */
 export class Requests {
     /** @param {ClientOptions} [o] */
-    constructor({ url, user, token, fetch: send, timeout, allowPlainHTTP }?: ClientOptions);
+    constructor({ url, user, token, fetch: send, timeout, allowPlainHTTP, ...others }?: ClientOptions);
     /** URL of the server. */
     url: string;
     /** Seconds after which a request without a response fails, and for which the client repeats requests. */
