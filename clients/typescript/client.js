@@ -373,6 +373,7 @@ function ageOf(since) {
 
 /** Reads a stream to its end, or until events were missed. @param {EventStream} stream */
 async function lastEvent(stream) {
+  stream.patient = true;
   try {
     while (await stream.next());
   } catch (err) {

@@ -34,6 +34,7 @@ export class EventStream {
     this.group = group;
     this.left = 0; // tasks of the group that are not over; 0 if the number is not known
     this.signal = signal;
+    this.patient = false; // whether the stream tries to reconnect until signal, and not only until the timeout of the client
     /** Id of the last event, from which another stream can go on. */
     this.lastID = after;
     this.opened = false;
@@ -113,7 +114,7 @@ export class EventStream {
     this.close();
   }
 
-  /** Opens the connection. After a break, the stream tries again until the timeout of the client. */
+  /** Opens the connection. After a break, the stream tries again until the timeout of the client, or until signal if it is patient. */
   async connect() {
     if (!this.opened) return void (await this.open());
     const began = Date.now();
@@ -122,7 +123,7 @@ export class EventStream {
       try {
         return void (await this.open());
       } catch (err) {
-        if (!isUnavailable(err) || (Date.now() - began) / 1000 > this.requests.timeout) throw err;
+        if (!isUnavailable(err) || !this.patient && (Date.now() - began) / 1000 > this.requests.timeout) throw err;
       }
     }
   }

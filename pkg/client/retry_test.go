@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -110,6 +112,47 @@ func TestReadsWaitForARestart(t *testing.T) {
 				}
 				if !tt.want && tt.broken == 1 && time.Since(began) > 0 {
 					t.Errorf("the request failed only after %s", time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// TestWaitsOutlastTheServer checks that a wait goes on for longer than the timeout of a request
+// while the server is away, and that it ends with its context.
+func TestWaitsOutlastTheServer(t *testing.T) {
+	for name, wait := range map[string]func(context.Context, *Client) error{
+		"a task":  func(ctx context.Context, c *Client) error { return second(c.Wait(ctx, "a")) },
+		"a group": func(ctx context.Context, c *Client) error { return second(c.WaitGroup(ctx, "g")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const away = time.Hour
+				began, requests := time.Now(), 0
+				c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
+					return roundTrip(func(r *http.Request) (*http.Response, error) {
+						requests++
+						switch back, events := time.Since(began) > away, strings.HasSuffix(r.URL.Path, "/events"); {
+						case back && events:
+							return answer(http.StatusGone, `{"detail": "events were missed"}`), nil
+						case requests < 4 && events:
+							return answer(http.StatusOK, "id: 1.0\n\n"), nil
+						case back:
+							return answer(http.StatusOK, `{"task_id": "a", "status": "completed", "group": "g", "total": 1, "by_status": {"completed": 1}}`), nil
+						case requests < 4:
+							return answer(http.StatusOK, `{"task_id": "a", "status": "running", "group": "g", "total": 1, "by_status": {"running": 1}}`), nil
+						}
+						return refused()
+					})
+				})
+				if err := wait(t.Context(), c); err != nil || time.Since(began) < away {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+				began, requests = time.Now(), 0
+				ctx, cancel := context.WithTimeout(t.Context(), away/2)
+				defer cancel()
+				if err := wait(ctx, c); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > away/2 {
+					t.Errorf("a wait with a deadline: after %s: %v", time.Since(began), err)
 				}
 			})
 		})

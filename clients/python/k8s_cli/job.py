@@ -120,7 +120,7 @@ class Job:
             stream = self._stream("")
             try:
                 while status.status not in phases:
-                    event = stream.next(deadline)
+                    event = stream.next(deadline, patient=True)
                     if event is None:
                         break
                     if event.status in phases:  # the event may be older than the status
@@ -263,7 +263,7 @@ def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> Iterat
             for job in sorted((j for j in left.values() if j.last and j.last.over), key=_ended_at):
                 yield left.pop(job.id)
             while left:
-                event = stream.next(deadline)
+                event = stream.next(deadline, patient=True)
                 if event and event.over and event.task_id in left:
                     left[event.task_id].status()
                     yield left.pop(event.task_id)
@@ -344,7 +344,7 @@ class Group:
         while status.unfinished:
             stream = self._stream("")
             try:
-                while stream.next(deadline):
+                while stream.next(deadline, patient=True):
                     pass
             except Gone:  # events were missed during an interruption
                 pass

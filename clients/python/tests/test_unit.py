@@ -1352,6 +1352,17 @@ class TestWaiting(unittest.TestCase):
             client.group("g").wait(0.05)
         self.assertEqual(caught.exception.group and caught.exception.group.unfinished, 1)
 
+    def test_a_wait_outlasts_the_timeout_of_the_client_while_the_server_is_away(self) -> None:
+        def state(phase: str) -> Any:
+            return 200, {}, json.dumps({"task_id": "a", "group": "g", "status": phase, "by_status": {phase: 1}}).encode()
+
+        for wait in (lambda c: c.job("a").wait(), lambda c: c.group("g").wait()):
+            away = detail(503, "Starting")  # the pause after it is longer than the timeout of the client
+            stub = Stub(state("running"), (200, {}, b""), away, away, detail(410, "EventsExpired"), state("completed"))
+            self.addCleanup(stub.close)
+            with k8s_cli.Client(stub.url, user="ann", timeout=0.9) as client, mock.patch("k8s_cli.events.sleep"):
+                self.assertEqual((wait(client).status, len(stub.requests)), ("completed", 6))
+
     def test_a_group_is_awaited(self) -> None:
         live, client = self.live("a", "b")
         timer = threading.Timer(0.05, lambda: (live.set("a", "completed"), live.set("b", "completed")))

@@ -109,6 +109,16 @@ test("a wait that ends too early says why the task waits", async () => {
   await assert.rejects(waiting(task, 500).wait("a", { timeout: 0.05 }), { reason: "WaitTimeout", message: "task a is not over after 0.05 s" });
 });
 
+test("a wait outlasts the timeout of the client while the server is away", async () => {
+  for (const act of [(client) => client.wait("a"), (client) => client.waitGroup("g")]) {
+    const state = (status) => json(200, { task_id: "a", group: "g", status, by_status: { [status]: 1 } }), away = json(503, { detail: "the server is starting", reason: "Starting" });
+    await stub([state("running"), (_, response) => response.end(), away, away, json(410, { detail: "events were missed" }), state("completed")], async (client, requests) => {
+      assert.equal((await act(client)).status, "completed");
+      assert.equal(requests.length, 6);
+    }, { timeout: 0.5 });
+  }
+});
+
 test("no redirect is followed, because another host would get the body", () => stub([submitted], async (elsewhere, received) => {
   for (const status of [301, 307, 308]) {
     await stub([(_, response) => { response.writeHead(status, { Location: `${elsewhere.url}/tasks/submit` }); response.end(); }], async (client) => {

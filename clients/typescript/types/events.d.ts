@@ -24,6 +24,7 @@ export class EventStream {
     group: string | undefined;
     left: number;
     signal: AbortSignal | undefined;
+    patient: boolean;
     /** Id of the last event, from which another stream can go on. */
     lastID: string;
     opened: boolean;
@@ -52,7 +53,7 @@ export class EventStream {
     /** Takes an event that arrives, or the id of a keep-alive. @param {TaskEvent | ""} event @param {string} id */
     take(event: TaskEvent | "", id: string): void;
     end(): void;
-    /** Opens the connection. After a break, the stream tries again until the timeout of the client. */
+    /** Opens the connection. After a break, the stream tries again until the timeout of the client, or until signal if it is patient. */
     connect(): Promise<undefined>;
     /** Closes the connection. */
     close(): void;

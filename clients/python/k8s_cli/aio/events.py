@@ -77,10 +77,11 @@ class EventStream:
             return
         self._response, self._reader = response, _streams.EventReader()
 
-    async def next(self, deadline: Optional[float] = None) -> Optional[models.Event]:
+    async def next(self, deadline: Optional[float] = None, *, patient: bool = False) -> Optional[models.Event]:
         """Waits for the next event. Returns None after the last event of an object.
 
-        deadline is a value of time.monotonic; the error is WaitTimeout if no event arrives until then.
+        deadline is a value of time.monotonic; the error is WaitTimeout if no event arrives until then. A patient stream
+        tries to reconnect until the deadline, and not only until the timeout of the client.
         """
         while True:
             while self._ready:
@@ -100,7 +101,7 @@ class EventStream:
             if self._over:
                 return None
             if self._response is None:
-                await self._connect(deadline, _QUIET)
+                await self._connect(deadline, _QUIET, patient)
             elif self._group and self._left <= 0 and self.last_id:
                 await self._count()
             else:
@@ -133,8 +134,11 @@ class EventStream:
             pass
         self.close()
 
-    async def _connect(self, deadline: Optional[float], limit: float) -> None:
-        """Opens the connection, and tries again until the timeout of the client. An attempt lasts limit seconds at most."""
+    async def _connect(self, deadline: Optional[float], limit: float, patient: bool = False) -> None:
+        """Opens the connection, and tries again until the timeout of the client, or a patient one until the deadline.
+
+        An attempt lasts limit seconds at most.
+        """
         began, attempt = time.monotonic(), 0
         pause = _retry.LISTEN_PAUSE if self._opened else 0.0
         while True:
@@ -146,7 +150,7 @@ class EventStream:
                 again: Optional[float] = _retry.LISTEN_PAUSE if is_unavailable(err) else None
                 if not self._opened:
                     again = _retry.pause_before_retry(err, attempt, self._client.reached)
-                if again is None or time.monotonic() + again - began > self._client.timeout:
+                if again is None or not patient and time.monotonic() + again - began > self._client.timeout:
                     raise
                 attempt, pause = attempt + 1, again
 

@@ -119,7 +119,7 @@ class Job:
             stream = self._stream("")
             try:
                 while status.status not in phases:
-                    event = await stream.next(deadline)
+                    event = await stream.next(deadline, patient=True)
                     if event is None:
                         break
                     if event.status in phases:  # the event may be older than the status
@@ -262,7 +262,7 @@ async def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> 
             for job in sorted((j for j in left.values() if j.last and j.last.over), key=_ended_at):
                 yield left.pop(job.id)
             while left:
-                event = await stream.next(deadline)
+                event = await stream.next(deadline, patient=True)
                 if event and event.over and event.task_id in left:
                     await left[event.task_id].status()
                     yield left.pop(event.task_id)
@@ -343,7 +343,7 @@ class Group:
         while status.unfinished:
             stream = self._stream("")
             try:
-                while await stream.next(deadline):
+                while await stream.next(deadline, patient=True):
                     pass
             except Gone:  # events were missed during an interruption
                 pass
