@@ -226,7 +226,7 @@ func TestContractChecker(t *testing.T) {
 		{"a field more", "POST", "/tasks/stop", answer(200, `{"count":1,"status":"stopped","message":"m","more":1}`), false},
 		{"a field less", "POST", "/tasks/stop", answer(200, `{"count":1,"status":"stopped"}`), false},
 		{"another type", "POST", "/tasks/stop", answer(200, `{"count":"1","status":"stopped","message":"m"}`), false},
-		{"a code that is not there", "POST", "/tasks/stop", answer(409, `{"detail":"d","reason":"NotFound"}`), false},
+		{"a code that is not there", "POST", "/tasks/stop", answer(410, `{"detail":"d","reason":"NotFound"}`), false},
 		{"no Retry-After", "POST", "/tasks/stop", answer(503, `{"detail":"d","reason":"NotFound"}`), false},
 		{"an error", "GET", "/tasks/abc", answer(404, `{"detail":"d","reason":"NotFound"}`), true},
 		{"an error in other words", "GET", "/tasks/abc", answer(404, `{"error":"d"}`), false},
