@@ -26,6 +26,7 @@ func TestDashboardShowsATask(t *testing.T) {
 	row := `.row[data-id="` + id + `"]`
 	p.awaitText(t, row, "shown")
 	p.awaitText(t, row, "running")
+	p.awaitText(t, ".live", "Live") // later events reach the page by its stream
 	p.eval(t, `(() => {
 		const fetch = window.fetch;
 		const isStream = (options) => new Headers(options?.headers).get("Accept") === "text/event-stream";
