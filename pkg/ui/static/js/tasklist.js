@@ -78,21 +78,22 @@ export class TaskList {
     this.loading = true;
     this.again = false;
     this.waiting = [];
+    const began = performance.now();
     try {
       const first = await this.read({ limit: page });
       this.succeeded();
       const came = this.waiting.filter((row) => !first.rows.some((r) => r.id === row.id)); // while the request was on its way
       first.total += came.length;
-      if (this.forced || this.total < 0 || this.length === 0 || this.isIdle()) this.adopt(first, came);
-      else this.compare(first, came);
+      if (this.forced || this.total < 0 || this.length === 0 || this.isIdle()) this.adopt(first, came, began);
+      else this.compare(first, came, began);
     } catch (err) { this.failed(/** @type {Error} */ (err)); }
     this.loading = false;
     if (this.again) this.sync();
     this.changed();
   }
 
-  /** @param {{rows: Row[], total: number, next: string}} first @param {Row[]} came */
-  adopt({ rows, total, next }, came) {
+  /** @param {{rows: Row[], total: number, next: string}} first @param {Row[]} came @param {number} began when the request was sent */
+  adopt({ rows, total, next }, came, began) {
     const known = this.byID;
     this.byID = new Map();
     this.head = [];
@@ -102,19 +103,19 @@ export class TaskList {
     this.total = this.baseTotal = total;
     this.waiting = [];
     this.outdated = this.forced = false;
-    this.put(0, [...came, ...rows].map((row) => updated(known.get(row.id), row)));
+    this.put(0, [...came, ...rows].map((row) => updated(known.get(row.id), row, began)));
     this.ensure(...this.range);
   }
 
-  /** @param {{rows: Row[], total: number, next: string}} first @param {Row[]} came */
-  compare({ rows, total }, came) {
+  /** @param {{rows: Row[], total: number, next: string}} first @param {Row[]} came @param {number} began */
+  compare({ rows, total }, came, began) {
     const isNew = (/** @type {Row} */ row) => !this.byID.has(row.id);
     const from = this.isPlain ? rows.findIndex((row) => !isNew(row)) : 0;
     this.waiting = this.isPlain ? [...came.filter(isNew), ...rows.slice(0, from < 0 ? rows.length : from)] : [];
     this.total = total;
     const rest = from < 0 ? [] : rows.slice(from);
     this.outdated = this.outdated || total < this.length || (!this.isPlain && total !== this.length) || rest.some((row, i) => row.id !== this.row(i)?.id);
-    for (const row of rest) { const shown = this.byID.get(row.id); if (shown) updated(shown, row); }
+    for (const row of rest) { const shown = this.byID.get(row.id); if (shown) updated(shown, row, began); }
   }
 
   /** Loads the rows of a range if necessary. @param {number} first @param {number} last */
@@ -239,9 +240,13 @@ function byVariable({ name, down }) {
   return (a, b) => (down ? -1 : 1) * compare(value(a), value(b)) || b.created - a.created;
 }
 
-/** @param {Row | undefined} known @param {Row} row as the server says @returns {Row} the row, with what events said about it */
-function updated(known, row) {
+/**
+ * @param {Row | undefined} known @param {Row} row as the server says @param {number} began when the request was sent
+ * @returns {Row} the row; an event that came after the request is newer than the response
+ */
+function updated(known, row, began) {
   if (!known) return row;
+  if ((known.changed || 0) > began) return known;
   if (known.reason !== row.reason || known.status !== row.status) known.message = "";
   known.reason = undefined;
   return Object.assign(known, row);
