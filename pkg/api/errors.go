@@ -79,6 +79,18 @@ func recoverPanic(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
+// closeRefusedUpgrade closes the connection of a request that asks for another protocol, unless the
+// server accepts. A proxy that does not read the response could take the following requests of
+// the connection for frames of a WebSocket.
+func closeRefusedUpgrade(c *fiber.Ctx) error {
+	asked := len(c.Request().Header.Peek(fiber.HeaderUpgrade)) > 0
+	err := c.Next()
+	if asked && (err != nil || c.Response().StatusCode() != fiber.StatusSwitchingProtocols) {
+		c.Context().SetConnectionClose()
+	}
+	return err
+}
+
 // An errorWriter writes the responses of failed requests.
 type errorWriter struct {
 	callers *callers

@@ -6,7 +6,6 @@ import (
 
 	"k8s-cli/pkg/api/archive"
 	"k8s-cli/pkg/api/browser"
-	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/openapi"
 	"k8s-cli/pkg/api/submission"
 	"k8s-cli/pkg/status"
@@ -25,7 +24,7 @@ func (s *Server) useMiddleware(who *callers, health HealthChecker, c Config) {
 		s.app.Use(closeConnection)
 	}
 	bodies := &bodyReceiver{closing: s.closing}
-	s.app.Use(recoverPanic, exec.CloseRefused, bodies.receive, who.sameOrigin, exactPath)
+	s.app.Use(recoverPanic, closeRefusedUpgrade, bodies.receive, who.sameOrigin, exactPath)
 	s.app.Use(compressed())
 	s.app.Use([]string{"/tasks", "/volumes", "/events", "/uploads", "/groups", "/usage", "/summary", "/capacity", "/session"}, whenReady(health))
 }

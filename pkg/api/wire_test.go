@@ -80,6 +80,25 @@ func TestMalformedRequestsAreRejected(t *testing.T) {
 	}
 }
 
+// What follows a handshake that the server refuses must be no request of its own: a proxy that does not
+// read the response forwards the frames of a WebSocket.
+func TestRefusedUpgradesCloseTheConnection(t *testing.T) {
+	t.Parallel()
+	s := serveWith(t, &fake{}, behindProxy)
+	const (
+		upgrade = "Host: x\r\nX-User: ann\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+		hidden  = "POST /tasks/stop HTTP/1.1\r\nHost: x\r\nX-User: root\r\nContent-Length: 0\r\n\r\n"
+	)
+	for _, line := range []string{"GET /whoami", "GET /tasks/lex9x817/exec?command=ls", "GET /nothing", "GET /tasks"} {
+		if answers := s.until(line + " HTTP/1.1\r\n" + upgrade + hidden); len(answers) != 1 || !answers[0].Close {
+			t.Errorf("%s: %+v", line, answers)
+		}
+	}
+	if told := s.told(); len(told) > 0 {
+		t.Errorf("a hidden request came through: %v", told)
+	}
+}
+
 func TestWellFormedChunksAreRead(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{})

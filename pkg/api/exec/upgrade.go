@@ -86,15 +86,3 @@ func (h *Handler) upgrade(c *fiber.Ctx, s *session) error {
 	}
 	return nil
 }
-
-// CloseRefused closes the connection of a request that asks for another protocol, unless the
-// server accepts. A proxy that does not read the response could take the following requests of
-// the connection for frames of a WebSocket.
-func CloseRefused(c *fiber.Ctx) error {
-	asked := len(c.Request().Header.Peek(fiber.HeaderUpgrade)) > 0
-	err := c.Next()
-	if asked && (err != nil || c.Response().StatusCode() != fiber.StatusSwitchingProtocols) {
-		c.Context().SetConnectionClose()
-	}
-	return err
-}
