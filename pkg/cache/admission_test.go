@@ -249,7 +249,7 @@ func TestReasonsOfWaitingTasks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, tt.limits, append(tt.log, submit("ann", "x"))...)
-			d, _ := p.TaskAnswer("ann", "x", noneEncoded)
+			d, _ := p.TaskAnswer("ann", "x", 0)
 			if d.Reason != tt.reason || task.HintFor(d.Reason, "", nil) == "" {
 				t.Errorf("reason %s, want %s", d.Reason, tt.reason)
 			}
@@ -403,10 +403,10 @@ func TestTheTotalIsForWhoeverIsNotHeldBack(t *testing.T) {
 		[]task.Command{submit("ann", "a1"), admitted("a1"), applied(taskKey("a1"), "u"), submit("ann", "a2")},
 		[]task.Command{submit("bob", "b1"), submit("bob", "b2")},
 	)...)
-	if d, _ := p.TaskAnswer("ann", "a2", noneEncoded); d.Reason != task.ReasonMaxUserJobs {
+	if d, _ := p.TaskAnswer("ann", "a2", 0); d.Reason != task.ReasonMaxUserJobs {
 		t.Errorf("ann's second task waits for %s", d.Reason)
 	}
-	if d, _ := p.TaskAnswer("bob", "b2", noneEncoded); d.Reason != task.ReasonBacklog {
+	if d, _ := p.TaskAnswer("bob", "b2", 0); d.Reason != task.ReasonBacklog {
 		t.Errorf("bob's second task waits for %s", d.Reason)
 	}
 }

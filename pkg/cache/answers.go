@@ -16,7 +16,7 @@ type Answer struct {
 	ID      string
 	Version uint64     // of the store at the last change of the task
 	Encoded []byte     // from Encoded; nil if the caller has to encode View
-	View    *task.View // nil if Encoded is set
+	View    *task.View // nil if the caller has the encoded answer for Version
 
 	// Position is the place of the task in the backlog, from 1; 0 if the task is not in the backlog.
 	// The position changes with every other task in the backlog, and Version does not.
@@ -25,35 +25,35 @@ type Answer struct {
 	Message  string // position and waiting time as a sentence
 }
 
-// An Encoded function returns the encoded answer that the caller has for one version of a task, nil
-// if it has none. The store is locked during the call.
+// An Encoded function returns the encoded answer that the caller of a list has for one version of a
+// task, nil if it has none. The store is locked during the call.
 type Encoded func(id string, version uint64) []byte
 
-// answer returns the answer for a task. A task with a position is not looked up in have.
-func (a Answers) answer(i *taskItem, have Encoded) Answer {
+// answer returns the answer for a task without its view.
+func (a Answers) answer(i *taskItem) Answer {
 	d := Answer{ID: i.id, Version: i.version}
 	if (i.stage == stageWaiting || i.stage == stageCreating) && len(i.jobs) == 0 { // a task with Jobs waits no longer
 		d.Position = a.model.admission.queue.position(i)
 		d.Reason, d.Message = a.model.admission.whyWaiting(i, d.Position)
 	}
-	if d.Position == 0 {
-		d.Encoded = have(d.ID, d.Version)
-	}
-	if d.Encoded == nil {
-		d.View = new(i.view())
-	}
 	return d
 }
 
-// TaskAnswer returns the answer for a task of user; ok is false if there is no such task.
-func (a Answers) TaskAnswer(user, id string, have Encoded) (d Answer, ok bool) {
+// TaskAnswer returns the answer for a task of user; ok is false if there is no such task. The answer
+// has no view if its version is known, that is the version of the encoded answer that the caller has.
+// A task in the backlog always has a view.
+func (a Answers) TaskAnswer(user, id string, known uint64) (d Answer, ok bool) {
 	a.model.mu.RLock()
 	defer a.model.mu.RUnlock()
 	item := a.model.tasks[id]
 	if !item.isOf(user) {
 		return Answer{}, false
 	}
-	return a.answer(item, have), true
+	d = a.answer(item)
+	if d.Version != known || d.Position > 0 {
+		d.View = new(item.view())
+	}
+	return d, true
 }
 
 // Submission returns the entry in which a task of user was submitted; ok is false if there is

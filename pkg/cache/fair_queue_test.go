@@ -85,7 +85,7 @@ func TestHowLongTheBacklogTakes(t *testing.T) {
 func TestAnswersHaveThePlaceInTheBacklog(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a"), submit("ann", "b"))
 	answer := func(id string) Answer {
-		a, _ := p.TaskAnswer("ann", id, noneEncoded)
+		a, _ := p.TaskAnswer("ann", id, 0)
 		return a
 	}
 	if a := answer("b"); a.Position != 2 || a.Reason != task.ReasonBacklog || !strings.Contains(a.Message, "number 2 of 2") {
@@ -109,7 +109,7 @@ func TestAnswersHaveThePlaceInTheBacklog(t *testing.T) {
 func TestPlacesAfterAUserStopsEverything(t *testing.T) {
 	p := newTestStore(t, submit("ann", "a1"), submit("ann", "a2"), submit("ann", "a3"), submit("bob", "b1"), submit("bob", "b2"))
 	p.apply(task.Command{StopAll: &task.StopAll{User: "ann"}})
-	if d, _ := p.TaskAnswer("bob", "b2", noneEncoded); d.Position != 2 {
+	if d, _ := p.TaskAnswer("bob", "b2", 0); d.Position != 2 {
 		t.Errorf("the second of two tasks has place %d", d.Position)
 	}
 }

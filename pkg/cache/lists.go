@@ -17,7 +17,14 @@ func (a Answers) TaskAnswers(l query.List, have Encoded, visit func(Answer)) que
 	return a.eachTask(l, func(items []*taskItem, _ []selection.Task) func() {
 		answers := make([]Answer, len(items))
 		for n, item := range items {
-			answers[n] = a.answer(item, have)
+			d := a.answer(item)
+			if d.Position == 0 {
+				d.Encoded = have(d.ID, d.Version)
+			}
+			if d.Encoded == nil {
+				d.View = new(item.view())
+			}
+			answers[n] = d
 		}
 		return func() {
 			for _, d := range answers {

@@ -30,7 +30,13 @@ func (r Read) tasks(l query.List) ([]byte, query.Page) {
 		return encodeRows(rows), p
 	}
 	var bodies [][]byte
-	p := r.Store.TaskAnswers(l, r.viewer.taskCache.get, func(a cache.Answer) { bodies = append(bodies, r.viewer.encodeTask(a)) })
+	p := r.Store.TaskAnswers(l, r.viewer.taskCache.get, func(a cache.Answer) {
+		body := a.Encoded
+		if body == nil {
+			body = r.viewer.encodeTask(a)
+		}
+		bodies = append(bodies, body)
+	})
 	return listed("tasks", bodies), p
 }
 

@@ -60,11 +60,16 @@ func (v *Viewer) Read(ctx context.Context) Read {
 // Task answers for one task of user; the error is of kind problem.NotFound if the user has no
 // such task.
 func (r Read) Task(user, id string) (task.Answer, error) {
-	a, ok := r.Store.TaskAnswer(user, id, r.viewer.taskCache.get)
-	if !ok {
+	known, _ := r.viewer.taskCache.Get(id)
+	a, ok := r.Store.TaskAnswer(user, id, known.version)
+	switch {
+	case !ok:
 		return task.Answer{Stale: r.Stale}, task.ErrNoTask(id)
+	case a.View == nil:
+		return r.answer(known.body), nil
+	default:
+		return r.answer(r.viewer.encodeTask(a)), nil
 	}
-	return r.answer(r.viewer.encodeTask(a)), nil
 }
 
 // Owns returns an error of kind problem.NotFound if user has no such task.
@@ -75,13 +80,10 @@ func (r Read) Owns(user, id string) error {
 	return nil
 }
 
-// encodeTask returns the body of the answer for a task, which stays in the cache until the task
-// changes. The body of a task in the backlog does not, because the position of the task changes with
+// encodeTask returns the body of the answer for a task with a view, which stays in the cache until
+// the task changes. The body of a task in the backlog does not, because the position of the task changes with
 // the other tasks.
 func (v *Viewer) encodeTask(a cache.Answer) []byte {
-	if a.Encoded != nil {
-		return a.Encoded
-	}
 	s := v.renderer.task(*a.View)
 	if a.Position > 0 {
 		m := &s.Metadata
