@@ -96,7 +96,7 @@ const (
 	negation = "not_" // before the name of a filter
 )
 
-// negatable lists the filters of which the prefix negation makes filters that exclude tasks.
+// negatable lists the filters that may have the prefix negation, and exclude tasks then.
 var negatable = []string{
 	paramStatus, paramName, paramNamePrefix, paramNameContains, paramLabel, paramAnnotation, paramPoint, paramReason, paramGroup,
 	paramGPUs, paramMachine, paramExit,
