@@ -406,7 +406,7 @@ export interface paths {
         put?: never;
         /**
          * Submit up to 50,000 tasks
-         * @description Each task is a separate submission with its own result, in the order of the request. A task without an idempotency_key uses the Idempotency-Key header followed by /NUMBER. A task without a group belongs to the group of the query. With atomic, the server accepts all tasks or none, and answers with the error of the first task that is wrong. If the tasks name a job_group, they start together or not at all; this needs atomic.
+         * @description Each task is a separate submission with its own result, in the order of the request. A task without an idempotency_key uses the Idempotency-Key header followed by /NUMBER. A task without a group belongs to the group of the query. With atomic, the server accepts all tasks or none, and answers with the error of the first task that is wrong. If the tasks name a job_group, they start together or not at all; this needs atomic. The documents of a task file in YAML are a pipeline or a job group; the server accepts all of them or none.
          */
         post: operations["submitBatch"];
         delete?: never;
@@ -426,7 +426,7 @@ export interface paths {
         put?: never;
         /**
          * The Kubernetes objects of a task, or the error that prevents them; submits nothing
-         * @description Makes all checks of a submission.
+         * @description Makes all checks of a submission. The preview of a task file with several documents has the objects and the findings of all its tasks.
          */
         post: operations["previewTask"];
         delete?: never;
@@ -1225,6 +1225,8 @@ export interface components {
             /** @description Path of the field. Absent for the whole file. */
             field?: string;
             line?: number;
+            /** @description Number of the task in a task file of several tasks. */
+            task?: number;
             text: string;
             /** @enum {string} */
             verdict: "honoured" | "warning" | "error";
@@ -1699,6 +1701,8 @@ export interface components {
              * @enum {string}
              */
             status: "acceptable";
+            /** @description Number of tasks in the task file. Absent for one task. */
+            tasks?: number;
             warnings?: components["schemas"]["Warnings"];
         };
         Resources: {
@@ -3913,6 +3917,7 @@ export interface operations {
             content: {
                 "application/json": components["schemas"]["BatchRequest"];
                 "application/x-ndjson": string;
+                "application/yaml": string;
             };
         };
         responses: {

@@ -49,14 +49,18 @@ func checkPredecessors(field string, names []string) error {
 	return nil
 }
 
-// submitTogether answers a batch whose tasks the server accepts together or not at all.
-func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte) error {
+// submitTogether answers a batch whose tasks the server accepts together or not at all. warnings are
+// those of the parser of a task file.
+func (h *batchHandler) submitTogether(c *fiber.Ctx, from origin, texts [][]byte, warnings [][]string) error {
 	all, err := h.submitter.submitTogether(c.UserContext(), from, texts)
 	if err != nil {
 		return err
 	}
 	batch := task.Batch{Submitted: len(all), Results: make([]task.BatchResult, len(all))}
 	for i, one := range all {
+		if warnings != nil {
+			one.Warnings = append(warnings[i], one.Warnings...)
+		}
 		batch.Results[i] = acceptedItem(one)
 	}
 	return c.JSON(batch)

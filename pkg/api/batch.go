@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"mime"
@@ -54,9 +55,10 @@ type batchHandler struct {
 	closing   context.Context //nolint:containedctx // ends with the server
 }
 
-// submitBatch accepts a JSON array of tasks, or one task per line. submitBatch reads the
-// whole body before it stores anything. Then each item is a separate submission with a
-// result of its own. An item has an idempotency key if the item or the batch has one.
+// submitBatch accepts a JSON array of tasks, or one task per line, or a task file. submitBatch reads
+// the whole body before it stores anything. Then each item is a separate submission with a
+// result of its own; the tasks of a file are accepted together or not at all. An item has an
+// idempotency key if the item or the batch has one.
 func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	key, err := keyOf(c)
 	if err != nil {
@@ -65,15 +67,22 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	if len(key) > maxKey-len("/")-len(strconv.Itoa(submission.MaxBatchItems)) {
 		return problem.New(problem.Invalid, keyHeader+": the key is too long for a batch; each item appends its number to the key")
 	}
-	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err == nil && !isBatchType(kind) {
-		return problem.New(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s", kind, strings.Join(batchTypes, ", ")))
+	kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err == nil && !isBatchType(kind) && !isYAML(kind) {
+		return problem.New(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send one of %s, %s", kind, strings.Join(batchTypes, ", "), typeYAML))
 	}
 	if c.Request().Header.ContentLength() > submission.MaxBatchBytes {
 		return submission.ErrBatchTooLong
 	}
 	memory := h.bytes.Empty(user)
 	defer memory.Release()
-	texts, err := submission.ReadItems(h.closing, transferred(c, memory), memory)
+	var texts [][]byte
+	var warnings [][]string
+	if isYAML(kind) {
+		texts, warnings, err = readFile(transferred(c, memory), cmp.Or(key, rand.Text()))
+	} else {
+		texts, err = submission.ReadItems(h.closing, transferred(c, memory), memory)
+	}
 	if err != nil {
 		return err
 	}
@@ -93,8 +102,8 @@ func (h *batchHandler) submitBatch(c *fiber.Ctx, user string) error {
 	}
 	defer slot.Release()
 	from := origin{user: user, key: key, group: group, notify: c.Query(callback.Param)}
-	if atomic {
-		return h.submitTogether(c, from, texts)
+	if atomic || isYAML(kind) {
+		return h.submitTogether(c, from, texts, warnings)
 	}
 	all, errs := h.submitter.submitAll(c.UserContext(), from, texts)
 	batch := task.Batch{Results: make([]task.BatchResult, len(texts))}
@@ -193,7 +202,7 @@ func (s *submitter) prepareAll(w window, subs []*prepared, errs []error) {
 			for i := int(taken.Add(1)) - 1; i < len(w.items); i = int(taken.Add(1)) - 1 {
 				from := w.origin
 				if from.key != "" {
-					from.key += "/" + strconv.Itoa(w.first+i)
+					from.key = itemKey(from.key, w.first+i)
 				}
 				errs[i] = guarded(func() (err error) { subs[i], err = s.prepareItem(from, w.items[i]); return err })
 			}

@@ -103,7 +103,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"an array that does not end", "[" + one + ",", nil, 400, "cannot be read after task 1"},
 		{"an array and more", "[" + one + "]]", nil, 400, "the batch"},
 		{"a line that is no JSON", one + "\n{run: true}\n", nil, 400, "cannot be read after task 1"},
-		{"YAML", "run: true", []string{"Content-Type", "application/yaml"}, 415, "application/x-ndjson"},
+		{"text", "run: true", []string{"Content-Type", "text/plain"}, 415, "application/x-ndjson"},
 		{"too many", "[" + strings.Repeat("1,", submission.MaxBatchItems) + "1]", nil, 413, "more than 50000 tasks"},
 		{"too large", `[{"run":"` + strings.Repeat("x", submission.MaxBatchBytes) + `"}]`, nil, 413, "larger than 67108864 bytes"},
 		{"a long key", one, []string{"Idempotency-Key", strings.Repeat("k", 250)}, 422, "Idempotency-Key"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"mime"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -75,10 +76,15 @@ func contentType(c *fiber.Ctx) (string, error) {
 	switch {
 	case given == "", err == nil && (kind == typeJSON || strings.HasSuffix(kind, "+json")):
 		return typeJSON, nil
-	case err == nil && (kind == typeYAML || kind == "application/x-yaml" || kind == "text/yaml" || kind == "text/x-yaml"):
+	case err == nil && isYAML(kind):
 		return typeYAML, nil
 	}
 	return "", problem.New(problem.UnsupportedMediaType, fmt.Sprintf("Content-Type: %q is not supported; send %s (or, for tasks, %s)", given, typeJSON, typeYAML))
+}
+
+// isYAML reports whether a content type is one of YAML.
+func isYAML(kind string) bool {
+	return slices.Contains([]string{typeYAML, "application/x-yaml", "text/yaml", "text/x-yaml"}, kind)
 }
 
 // flag returns a boolean query parameter, or absent if the parameter is missing.

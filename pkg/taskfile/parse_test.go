@@ -89,7 +89,7 @@ func TestInvalidFilesNameTheLine(t *testing.T) {
 		{"a quote that is not closed", "envs:\n  A: \"a\nrun: x", broken, "line 2: a quote is not closed; write the closing quote"},
 		{"a bracket that is not closed", "run: x\nresources: {cpus: 1\n", broken, "line 2: a list [ or a mapping { is not closed, or lacks a comma"},
 		{"an unknown anchor", "run: *x", broken, "line 1: no value has the anchor &x, to which *x refers; a text that begins with * needs quotes"},
-		{"several documents", "run: x\n---\nrun: y", invalid, "line 2: several documents in one file form a pipeline (tasks that run one after the other); submit the file with 'k8s-cli jobs submit', or its tasks with POST /tasks/batch?atomic=true"},
+		{"several documents", "run: x\n---\nrun: y", invalid, "line 2: several documents in one file form a pipeline (tasks that run one after the other); submit the file with 'k8s-cli jobs submit', or send it to POST /tasks/batch as application/yaml"},
 		{"a document behind empty ones", "run: x" + strings.Repeat("\n---", 200) + "\nrun: y", invalid, "more than 100 documents in one file; submit each task separately"},
 		{"a tag of one's own", "run: !include x", invalid, `line 1, run: the YAML tag "!include" is not supported`},
 		{"a tag on another kind", "run: x\nenvs: !!str {A: b}", invalid, "line 2, envs: the YAML tag !!str does not match its value"},

@@ -117,7 +117,7 @@ func firstDocuments(data []byte) (docs []*yaml.Node, err error) {
 	return docs, nil
 }
 
-const severalHow = "; submit the file with 'k8s-cli jobs submit', or its tasks with POST /tasks/batch?atomic=true"
+const severalHow = "; submit the file with 'k8s-cli jobs submit', or send it to POST /tasks/batch as application/yaml"
 
 // feature returns the SkyPilot feature that several documents in one file mean, and what the
 // user can do. The feature depends on the first document.

@@ -197,6 +197,7 @@ class Finding:
     text: str
     field: str = ""
     line: Optional[int] = None
+    task: Optional[int] = None  # number of the task in a file of several tasks, from 1
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,7 @@ class Preview:
     objects: List[Dict[str, Any]] = field(default_factory=list)
     findings: List[Finding] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
+    tasks: Optional[int] = None  # in the file, if there are several
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ function findingsOf(detail) {
 /** @param {{body: any, warnings?: string[]}} p @returns {Finding[]} */
 function fromBody({ body, warnings }) {
   /** @type {Finding[]} */
-  const found = (body?.findings || []).map((/** @type {any} */ f) => ({ field: f.field || "", line: f.line || 0, verdict: f.verdict, text: f.text }));
+  const found = (body?.findings || []).map((/** @type {any} */ f) => ({ field: [f.task && `task ${f.task}`, f.field].filter(Boolean).join(", "), line: f.line || 0, verdict: f.verdict, text: f.text }));
   if (!found.length && body?.detail) return findingsOf(body.detail);
   // Warnings about the cluster are not about a field of the file.
   const more = (warnings || []).filter((w) => !found.some((f) => w.includes(f.text)));
@@ -46,41 +46,17 @@ function fromBody({ body, warnings }) {
   return all.sort((a, b) => weight(a) - weight(b));
 }
 
-/**
- * The tasks of a file. Several documents are a pipeline, whose tasks run one after the other. Empty lines in front of a
- * document keep the numbers of its lines.
- * @param {string} text @returns {{docs: string[], name: string, problem: string}} name is that of the pipeline
- */
-export function documents(text) {
-  /** @type {string[]} */
-  const docs = [];
-  let begin = 0;
-  const lines = text.split("\n");
-  for (let i = 0; i <= lines.length; i++) {
-    if (i < lines.length && !/^---(\s|$)/.test(lines[i])) continue;
-    const body = lines.slice(begin, i);
-    if (body.some((l) => l.trim() && !l.trim().startsWith("#"))) docs.push("\n".repeat(begin) + body.join("\n"));
-    begin = i + 1;
-  }
-  if (docs.length < 2) return { docs: [text], name: "", problem: "" };
-  const keys = docs[0].match(/^[A-Za-z_]\w*(?=\s*:)/gm) || [];
-  if (!keys.every((k) => ["name", "execution", "primary_tasks", "termination_delay"].includes(k))) return { docs, name: "", problem: "" };
-  const header = /** @type {string} */ (docs.shift());
-  const problem = /^execution:\s*["']?parallel/m.test(header) ? "This page submits no job groups. Use the CLI: k8s-cli jobs submit FILE." : "";
-  return { docs, name: /^name:\s*["']?([A-Za-z0-9][-A-Za-z0-9_.]*)/m.exec(header)?.[1] || "", problem };
-}
+/** @typedef {{ok: boolean, tasks: number, findings: Finding[], objects: any[], problem?: string}} Check */
 
-/** @typedef {{ok: boolean, findings: Finding[], objects: any[], problem?: string}} Check */
-
-/** Asks the server about one task. @param {string} text @param {AbortSignal} signal @returns {Promise<Check>} */
-async function checkTask(text, signal) {
+/** Asks the server about a task file. @param {string} text @param {AbortSignal} signal @returns {Promise<Check>} */
+async function checkFile(text, signal) {
   try {
     const body = await send("/tasks/preview", { body: text, type: "application/yaml", signal });
-    return { ok: true, findings: fromBody({ body: body.findings ? body : null, warnings: body.warnings }), objects: body.objects };
+    return { ok: true, tasks: body.tasks || 1, findings: fromBody({ body: body.findings ? body : null, warnings: body.warnings }), objects: body.objects };
   } catch (err) {
     const e = /** @type {any} */ (err);
     const refused = e.status >= 400 && e.status < 500 && e.status !== 429;
-    return { ok: false, findings: refused ? fromBody({ body: e.body || { detail: e.message } }) : [], objects: [], problem: refused ? undefined : e.message };
+    return { ok: false, tasks: 1, findings: refused ? fromBody({ body: e.body || { detail: e.message } }) : [], objects: [], problem: refused ? undefined : e.message };
   }
 }
 
@@ -91,18 +67,8 @@ function useVerdict(text) {
     if (!text.trim()) { setVerdict(null); return; }
     const abort = new AbortController();
     const timer = setTimeout(async () => {
-      const { docs, problem } = documents(text);
-      /** @type {Check} */
-      const all = { ok: !problem, findings: problem ? [{ field: "execution", line: 0, verdict: "error", text: problem }] : [], objects: [] };
-      for (const [i, doc] of docs.entries()) {
-        const one = await checkTask(doc, abort.signal);
-        if (abort.signal.aborted) return;
-        all.ok &&= one.ok;
-        all.problem ||= one.problem;
-        all.objects.push(...one.objects);
-        all.findings.push(...one.findings.map((f) => (docs.length > 1 ? { ...f, field: `task ${i + 1}${f.field && ", " + f.field}` } : f)));
-      }
-      setVerdict({ text, ...all });
+      const found = await checkFile(text, abort.signal);
+      if (!abort.signal.aborted) setVerdict({ text, ...found });
     }, pause);
     return () => { clearTimeout(timer); abort.abort(); };
   }, [text]);
@@ -155,7 +121,7 @@ function Editor({ value, onChange, findings, onSubmit }) {
 function Verdict({ verdict, pending }) {
   if (!verdict) return html`<p class="dim">${pending ? "The server checks the file." : "Paste a task file, or drop one here. The server checks the file while you type, and submits nothing."}</p>`;
   const errors = verdict.findings.filter((/** @type {Finding} */ f) => f.verdict === "error");
-  const word = verdict.problem ? "The file was not checked" : verdict.ok ? verdict.text && documents(verdict.text).docs.length > 1 ? "The server accepts these tasks" : "The server accepts this task" : errors.length > 1 ? `${errors.length} errors` : "The server rejects this task";
+  const word = verdict.problem ? "The file was not checked" : verdict.ok ? verdict.tasks > 1 ? "The server accepts these tasks" : "The server accepts this task" : errors.length > 1 ? `${errors.length} errors` : "The server rejects this task";
   return html`<div class=${pending ? "old" : ""}><p class=${"verdict " + (verdict.problem ? "" : verdict.ok ? "good" : "bad")} role="status"><${Icon} name=${verdict.ok ? "completed" : verdict.problem ? "warning" : "failed"} />${word}</p>
     ${verdict.problem && html`<p class="dim">${verdict.problem}</p>`}
     <ul class="findings">${verdict.findings.map((/** @type {Finding} */ f, /** @type {number} */ i) => html`<li key=${i} class=${f.verdict}><span class="finding-head"><${Icon} name=${f.verdict === "error" ? "failed" : f.verdict === "warning" ? "warning" : "completed"} />${f.field && html`<code>${f.field}</code>`}<small>${f.verdict}${f.line ? `, line ${f.line}` : ""}</small></span><span>${f.text}</span></li>`)}</ul></div>`;
@@ -225,8 +191,8 @@ export function NewPage() {
   }, [from]);
   const parsed = parseGrid(grid), number = parsed.error ? 0 : numberOf(parsed.variables);
   const all = number > maxGrid ? [] : combinations(parsed.variables);
-  const { docs, name: pipeline } = documents(text), isPipeline = docs.length > 1;
-  if (isPipeline && all.length) parsed.error = "A grid takes a file of one task.";
+  const tasks = verdict?.text === text ? verdict.tasks : 1;
+  if (tasks > 1 && all.length) parsed.error = "A grid takes a file of one task.";
   if (!parsed.error && all.length) try { withEnvs(text, all[0]); } catch (err) { parsed.error = /** @type {Error} */ (err).message; }
   useEffect(() => { if (!loading) writeDraft(from, { text, grid, form }); }, [text, grid, form, loading]);
   const tooLarge = new Blob([text]).size > maxBytes;
@@ -240,17 +206,13 @@ export function NewPage() {
   const submit = async () => {
     // The same text gets the same key, so that a second click submits nothing twice.
     const same = JSON.stringify([text, grid, form]);
-    if (keys.current.text !== same) keys.current = { text: same, key: newKey(), group: form.name || newGroupName(pipeline ? "name: " + pipeline : text) };
+    if (keys.current.text !== same) keys.current = { text: same, key: newKey(), group: form.name || newGroupName(text) };
     setBusy("Submits the task");
     try {
-      if (isPipeline) {
-        let before = "";
-        for (const [i, doc] of docs.entries()) {
-          setBusy(`Submitted ${i} of ${docs.length} tasks`);
-          before = (await submitFile(doc, `${keys.current.key}/${i + 1}`, { group: keys.current.group, after: before })).task_id;
-        }
-        toast(`Submitted ${plural(docs.length, "task")}, which run one after the other.`, "good");
-        const { group } = keys.current;
+      if (tasks > 1) {
+        const { key, group } = keys.current;
+        const done = await send("/tasks/batch", { body: text, type: "application/yaml", key, query: { group } });
+        toast(`Submitted ${plural(done.submitted, "task")}.`, "good", done.results.flatMap((/** @type {any} */ r) => r.warnings || []));
         keys.current.text = "";
         writeDraft(from, null);
         go(groupPage(group));
@@ -287,7 +249,7 @@ export function NewPage() {
     ${redacted && html`<p class="note"><${Icon} name="warning" />The server does not return the values of secrets. Enter the values again.</p>`}
     <div class="new-columns"><div><${Editor} value=${text} onChange=${setText} findings=${verdict?.findings || []} onSubmit=${() => { if (ready) submit(); }} /><p class="dim small" id="editor-help">Tab and Shift+Tab indent. Ctrl+Enter submits. Esc, then Tab leaves the field.${tooLarge ? html` <span class="warn-text">The file is larger than 128 KiB.</span>` : ""}</p>
         <${Grid} grid=${grid} setGrid=${setGrid} parsed=${parsed} total=${number} form=${form} setForm=${setForm} />
-        <p class="buttons left"><button class="button primary big" disabled=${!ready} onClick=${submit}>${busy || (isPipeline ? `Submit ${plural(docs.length, "task")}` : all.length ? `Submit ${plural(all.length, "task")}` : "Submit the task")}</button></p></div>
+        <p class="buttons left"><button class="button primary big" disabled=${!ready} onClick=${submit}>${busy || (tasks > 1 ? `Submit ${plural(tasks, "task")}` : all.length ? `Submit ${plural(all.length, "task")}` : "Submit the task")}</button></p></div>
       <div><section class="card verdict-card" aria-label="Verdict"><${Verdict} verdict=${verdict} pending=${!!text.trim() && verdict?.text !== text} /></section>
         ${verdict?.ok && verdict.objects.length > 0 && html`<details class="card"><summary><h2>Kubernetes objects</h2><span class="dim">${verdict.objects.map((/** @type {any} */ o) => o.kind).join(", ")}</span></summary><pre class="code" tabindex="0">${verdict.objects.map(toYAML).join("---\n")}</pre></details>`}</div></div></div>`;
 }
