@@ -30,8 +30,8 @@ export class TaskList {
     this.cursor = "";
     /** @type {Row[]} */ this.waiting = []; // new tasks that are not shown yet, newest first
     this.outdated = false; // the filter or the order gives other rows now
-    this.loading = false; // a request for the first page is on its way
-    this.again = false; // another change came while the request was on its way
+    this.loading = false; // a request for the first page has no answer yet
+    this.again = false; // the list changed after the request was sent
     this.forced = false; // the user asked for the list as it is now
     /** @type {Error | null} */ this.error = null;
     this.failures = 0;
@@ -82,7 +82,7 @@ export class TaskList {
     try {
       const first = await this.read({ limit: page });
       this.succeeded();
-      const came = this.waiting.filter((row) => !first.rows.some((r) => r.id === row.id)); // while the request was on its way
+      const came = this.waiting.filter((row) => !first.rows.some((r) => r.id === row.id)); // after the request was sent
       first.total += came.length;
       if (this.forced || this.total < 0 || this.length === 0 || this.isIdle()) this.adopt(first, came, began);
       else this.compare(first, came, began);
@@ -103,7 +103,7 @@ export class TaskList {
     this.total = this.baseTotal = total;
     this.waiting = [];
     this.outdated = this.forced = false;
-    this.put(0, [...came, ...rows].map((row) => updated(known.get(row.id), row, began)));
+    this.put(0, [...came, ...rows].map((row) => updated(known.get(row.id), row, began)), began);
     this.ensure(...this.range);
   }
 
@@ -133,11 +133,12 @@ export class TaskList {
     const { cursor, requested } = this;
     if (!cursor) return;
     requested.add(n);
+    const began = performance.now();
     try {
       const { rows } = await this.read({ limit: page, cursor, offset: (n - 1) * page || undefined });
       this.succeeded();
       if (cursor !== this.cursor) return;
-      this.put(n * page, rows);
+      this.put(n * page, rows, began);
       if (rows.length < page && n * page + rows.length < this.baseTotal) { // tasks have left the list
         this.baseTotal = Math.max(n * page + rows.length, 1);
         this.outdated = true;
@@ -165,14 +166,13 @@ export class TaskList {
   /** Whether the page tries again to load rows. */
   get isRetrying() { return !!this.error && this.failures > 0; }
 
-  /** @param {number} at @param {Row[]} rows */
-  put(at, rows) {
+  /** @param {number} at @param {Row[]} rows @param {number} began when the request for the rows was sent */
+  put(at, rows, began) {
     rows.forEach((row, i) => {
-      const known = this.byID.get(row.id);
-      this.note(row);
-      if (known) Object.assign(known, row);
-      else this.byID.set(row.id, row);
-      this.base.set(at + i, known || row);
+      const shown = updated(this.byID.get(row.id), row, began);
+      this.note(shown);
+      this.byID.set(row.id, shown);
+      this.base.set(at + i, shown);
     });
   }
 
@@ -233,11 +233,15 @@ export function variableOf(sort) {
   return m && { name: m[2], down: m[1] === "-" };
 }
 
-/** @param {{name: string, down: boolean}} v @returns {(a: Row, b: Row) => number} numbers by their size */
+/** The order of two values of a variable: numbers by their size. @param {string} x @param {string} y @returns {number} */
+export function compareValues(x, y) {
+  return x && y && Number.isFinite(Number(x)) && Number.isFinite(Number(y)) ? Number(x) - Number(y) : x.localeCompare(y, "en", { numeric: true });
+}
+
+/** @param {{name: string, down: boolean}} v @returns {(a: Row, b: Row) => number} */
 function byVariable({ name, down }) {
   const value = (/** @type {Row} */ r) => Object.fromEntries(pointOf(r))[name] ?? "";
-  const compare = (/** @type {string} */ x, /** @type {string} */ y) => (x && y && Number.isFinite(Number(x)) && Number.isFinite(Number(y)) ? Number(x) - Number(y) : x.localeCompare(y, "en", { numeric: true }));
-  return (a, b) => (down ? -1 : 1) * compare(value(a), value(b)) || b.created - a.created;
+  return (a, b) => (down ? -1 : 1) * compareValues(value(a), value(b)) || b.created - a.created;
 }
 
 /**

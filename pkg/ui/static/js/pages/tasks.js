@@ -2,6 +2,7 @@
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html.js";
 import { StopAllDialog, StopDialog, isActive, stopFilter } from "../actions.js";
 import { get, server } from "../api.js";
+import { ByVariable } from "../byvariable.js";
 import { AgainDialog } from "../rerun.js";
 import { count, plural } from "../format.js";
 import { groupPage } from "../groups.js";
@@ -374,6 +375,7 @@ export function TasksPage({ group }) {
     <${Tabs} counts=${counts} status=${status} text=${text} />
     ${wrong && html`<p id="search-error" class="field-error" role="alert"><${Icon} name="warning" />${wrong}</p>`}
     ${q.id && html`<p class="open-id"><a href=${"/ui/tasks/" + q.id}><${Icon} name="tasks" />Open the task with the ID <code>${q.id}</code></a></p>`}
+    ${variables.length > 0 && html`<${ByVariable} params=${params} variables=${variables} onValue=${(/** @type {string} */ name, /** @type {string} */ value) => addWord(`point:${name}=${value}`)} />`}
     <div class="table-frame" style=${{ "--cols": template }}>
       ${list && list.length > 0 && list.isBehind && !list.isIdle() && html`<button class="new-rows" onClick=${showNew}><${Icon} name="up" />${list.outdated ? "The list has changed. Show it" : plural(fresh, "new task")}</button>`}
       <div class="table" role="grid" tabindex="0" aria-label="Tasks" aria-rowcount=${list && list.total >= 0 ? list.length + 1 : -1} aria-busy=${list && list.total < 0 ? "true" : "false"} ref=${scroller}
