@@ -9,7 +9,7 @@ var hints = map[string]string{
 	"MaxActiveJobsPerUser": "The task starts when Jobs of your other tasks are gone: wait, or stop tasks that you do not need.",
 	"MaxUnschedulablePods": "Check why your other tasks find no machine, then stop them or request less; this task starts when fewer of their pods wait.",
 	"TaskTooLarge":         "Use fewer nodes, or ask the administrator to raise the limit that the message names, then submit the task again.",
-	"WaitsForTask":         "Wait, or check the tasks that the message names with 'k8s-cli jobs status'.",
+	"WaitsForTask":         "Wait, or check the tasks that the message names.",
 	"MaxParallelTasks":     "Wait: the task starts when other tasks of its group end; for more at once, submit with a larger --max-parallel.",
 	"GroupFailed":          "Check why the task that the message names failed, then submit the tasks again, without --fail-fast to let the others go on.",
 	"WaitsForJobGroup":     "Wait: all tasks of a job group start together; the task that the message names says what it waits for.",

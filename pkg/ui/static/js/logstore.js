@@ -103,7 +103,7 @@ export class LogStore {
     this.length = n + 1;
   }
 
-  /** @param {Uint8Array} line the first line of a node @returns {number} the number of the line before: a note stands for the last line that is missing */
+  /** @param {Uint8Array} line the first line of a node @returns {number} the number of the line before; the note about missing lines has the number of the last of them */
   missing(line) {
     const note = line[0] === bracket && cutNote.exec(this.decoder.decode(line.subarray(0, 200)));
     return note ? Number(note[1] || 0) - 1 : 0;

@@ -1,4 +1,5 @@
-// Short sentences for the reasons in lists. The page of a task shows the message of the server.
+// Short sentences for the reasons in lists, and hints. The page of a task shows the message of the server.
+import { html } from "./html.js";
 
 /** @type {Record<string, string>} */
 const sentences = {
@@ -73,6 +74,24 @@ const sentences = {
 /** @param {string} reason @returns {string} */
 export function sentence(reason) {
   return sentences[reason] || "";
+}
+
+/** The pages that do what a command in a hint does. @type {Record<string, [label: string, address: (id: string) => string]>} */
+const pages = {
+  "jobs logs": ["Log", (id) => `/ui/tasks/${id}/logs`],
+  "jobs logs --attempt": ["Log", (id) => `/ui/tasks/${id}/logs`],
+  "jobs stop": ["Stop", (id) => `/ui/tasks/${id}`],
+  "volumes create": ["New volume", () => "/ui/volumes"],
+  "volumes status": ["Volumes", () => "/ui/volumes"],
+};
+
+/** What to do about a reason, with links to pages in place of commands. @param {{text: string, id: string}} p id is that of the task */
+export function Hint({ text, id }) {
+  return text.split(/'k8s-cli ([^']+)'/).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const [label, address] = pages[part] || [];
+    return address ? html`<a key=${i} href=${address(id)}>${label}</a>` : html`<code key=${i}>k8s-cli ${part}</code>`;
+  });
 }
 
 /** The reasons of tasks that wait for their turn, and not for the cluster. */

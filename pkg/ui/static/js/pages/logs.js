@@ -10,6 +10,7 @@ import { LogStream, readAround } from "../logstream.js";
 import { Scan } from "../logstore.js";
 import { NotFound } from "../notfound.js";
 import { Copy, Failure, Icon, Loading, Notice, Status } from "../parts.js";
+import { Hint } from "../reasons.js";
 import { place, setParams } from "../router.js";
 import { throttle, useStore } from "../store.js";
 import { visible } from "../virtual.js";
@@ -307,7 +308,7 @@ function EmptyLog({ task, stream, filtering }) {
   if (stream?.state === "failed") return html`<${Notice} title="The log is not available" icon="warning" tone="bad"><p>${stream.problem}</p><//>`;
   if (stream?.state === "complete") return html`<${Notice} title="The log is empty" icon="log"><p>${isActive(task.status) ? "The task has written nothing yet." : "The task wrote nothing."}</p><//>`;
   const m = task.metadata;
-  return html`<${Notice} title="No lines yet" icon="log"><p>${task.status === "pending" ? "The task has not started." : "The page waits for the first line."}</p>${m.message && html`<p>${m.message}${m.reason ? html` <code>${m.reason}</code>` : ""}</p>`}${m.hint && html`<p class="dim">${m.hint}</p>`}<//>`;
+  return html`<${Notice} title="No lines yet" icon="log"><p>${task.status === "pending" ? "The task has not started." : "The page waits for the first line."}</p>${m.message && html`<p>${m.message}${m.reason ? html` <code>${m.reason}</code>` : ""}</p>`}${m.hint && html`<p class="dim"><${Hint} text=${m.hint} id=${task.task_id} /></p>`}<//>`;
 }
 
 /** @param {{store: LogStore, lines: import("../logstore.js").Lines | null, total: number, wrap: boolean, times: string, follow: boolean, growing: boolean, setFollow: (on: boolean) => void, source: RegExp | null, current: number, target: number, api: {current: any}}} p */

@@ -10,7 +10,7 @@ import { later } from "../events.js";
 import { onEvents } from "../live.js";
 import { Outputs } from "../outputs.js";
 import { Age, Bar, Copy, Elapsed, Failure, Icon, Loading, Status, TabList, useData } from "../parts.js";
-import { sentence } from "../reasons.js";
+import { Hint, sentence } from "../reasons.js";
 import { ResourceUse } from "../resourceuse.js";
 import { go, place, setParams } from "../router.js";
 import { throttle, useStore } from "../store.js";
@@ -79,7 +79,7 @@ function Why({ task }) {
   const node = m.nodes.find((n) => n.output);
   return html`<section class=${"card why-box " + tone} aria-label=${title}><h2>${title} <code class="reason">${m.reason}</code></h2>
     ${m.message && html`<p class="why-message"><${Message} reason=${m.reason} message=${m.message} /></p>`}
-    ${m.hint && html`<p class="why-hint"><b>What to do:</b> ${m.hint}</p>`}
+    ${m.hint && html`<p class="why-hint"><b>What to do:</b> <${Hint} text=${m.hint} id=${task.task_id} /></p>`}
     ${m.position && html`<p>Position in the queue: <b class="num">${m.position}</b>. <a href="/ui/queue">Show the queue</a></p>`}
     ${node?.output && html`<details open><summary>Last lines of node ${node.rank}</summary><pre class="terminal">${node.output}</pre></details>`}
     <p class="dim small">since <${Since} task=${task} /></p></section>`;

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { get, newKey, send, server } from "../api.js";
 import { Age, Dialog, Failure, Icon, Loading, Notice, Status, toast, useData } from "../parts.js";
+import { Hint } from "../reasons.js";
 import { scope } from "../scope.js";
 import { useStore } from "../store.js";
 import { useLive } from "./capacity.js";
@@ -25,7 +26,7 @@ export function VolumesPage() {
     ${data && data.volumes.length === 0 && html`<${Notice} title="No volumes yet" icon="volumes"><p>A volume keeps files between tasks: data sets, checkpoints, results.</p><p>${create}</p><//>`}
     ${data && data.volumes.length > 0 && html`<section class="card flush"><div class="scroll-x"><table class="plain as-cards"><thead><tr><th>Status</th><th>Name</th>${all && html`<th>User</th>`}<th class="right">Size</th><th>Storage class</th><th>Access</th><th>Claim</th><th>Created</th><th><span class="offscreen">Actions</span></th></tr></thead>
       <tbody>${data.volumes.map((v) => html`<tr key=${v.volume_id}><td><${Status} status=${v.status} /></td>
-        <th scope="row"><span class="clip">${v.name}</span>${v.metadata.reason && html`<small class="why-small">${v.metadata.message || v.metadata.reason}${v.metadata.hint ? html`<br />${v.metadata.hint}` : ""}</small>`}</th>
+        <th scope="row"><span class="clip">${v.name}</span>${v.metadata.reason && html`<small class="why-small">${v.metadata.message || v.metadata.reason}${v.metadata.hint ? html`<br /><${Hint} text=${v.metadata.hint} id="" />` : ""}</small>`}</th>
         ${all && html`<td>${v.metadata.user}</td>`}<td class="right num">${v.size}</td><td>${v.storage_class === null ? html`<span class="dim">default</span>` : v.storage_class || html`<span class="dim">none</span>`}</td>
         <td>${v.access_modes.join(", ")}</td><td><code>${v.metadata.pvc_name}</code></td><td><${Age} at=${Date.parse(v.created_at)} suffix=" ago" /></td>
         <td class="right"><button class="button quiet" onClick=${() => setDeleting(v)} aria-label=${"Delete " + v.name}>Delete</button></td></tr>`)}</tbody></table></div></section>
