@@ -1,6 +1,6 @@
 // A real server, a real browser, and a client of the API for the tests of the pages.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -142,6 +142,12 @@ const without = (object, key) => Object.fromEntries(Object.entries(object).filte
 /** The log of every fake pod. @param {string[]} lines @param {(i: number) => string} [time] */
 export function writeLog(lines, time = (i) => new Date(Date.UTC(2026, 10, 23, 8) + i * 7).toISOString().replace("Z", "000001Z")) {
   writeFileSync(join(dirname(kubeconfig), "log", "fake-pods.log"), lines.map((l, i) => `${time(i)} stdout F ${l}\n`).join(""));
+}
+
+/** @param {string[]} lines of every fake pod, of now */
+export function appendLog(lines) {
+  const time = new Date().toISOString().replace("Z", "000001Z");
+  appendFileSync(join(dirname(kubeconfig), "log", "fake-pods.log"), lines.map((l) => `${time} stdout F ${l}\n`).join(""));
 }
 
 export function removeLog() { rmSync(join(dirname(kubeconfig), "log", "fake-pods.log"), { force: true }); }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { Server, eventually, openBrowser, openPage, removeLog, task, writeLog } from "./harness.mjs";
+import { Server, appendLog, eventually, openBrowser, openPage, removeLog, task, writeLog } from "./harness.mjs";
 
 const many = 2000, places = 12;
 const markup = `<script>window.hacked=1</script><img src=x onerror="window.hacked=2">`;
@@ -564,6 +564,9 @@ test("a sweep has its variables as columns, which select and order, and its fail
   await page.click(".sort:has-text('LR')");
   await eventually(async () => JSON.stringify(await column()) === JSON.stringify(["0.02", "0.1", "0.1", "10"]), "numbers by their size");
   await page.waitForSelector(".row .why:has-text('exit code 4')");
+  await page.click(".by-variable button:has-text('LR')");
+  const values = () => page.$$eval("section[aria-label='Tasks by LR'] tbody tr", (all) => all.map((row) => row.textContent));
+  await eventually(async () => /^0.021.*,0.12.*1 failed.*,101/.test(String(await values())), "the tasks of each value, in the order of the values");
   await page.click(".row .value:has-text('0.1')");
   await eventually(async () => (await column()).length === 2 && new URL(page.url()).searchParams.get("q") === "point:LR=0.1", "the tasks with the value");
   await page.click("button:has-text('Run the failed task again')");
@@ -613,7 +616,7 @@ test("a draft stays, a grid takes envs on one line, and Ctrl+Enter submits", asy
   await close(page);
 });
 
-test("a file of several tasks is submitted as a pipeline", async () => {
+test("a file of several tasks is submitted as a pipeline or a job group", async () => {
   const ann = server.as("ann@example.com");
   const page = await openPage(browser, server, "ann@example.com", { path: "/ui/new" });
   await page.fill(".editor textarea", "name: piped\n---\nname: one\nresources: {cpus: 1}\nrun: echo\n---\nname: two\nresources:\n  cpus: many\nrun: echo\n");
@@ -626,6 +629,13 @@ test("a file of several tasks is submitted as a pipeline", async () => {
   assert.match(group, /^piped-/);
   assert.equal((await ann.get(`/groups/${group}`)).total, 2);
   await ann.post(`/tasks/stop?group=${group}`);
+  await page.goto(`${server.url}/ui/new`);
+  await page.fill(".editor textarea", "name: together\nexecution: parallel\nprimary_tasks: [one]\n---\nname: one\nresources: {cpus: 1}\nrun: echo\n---\nname: two\nresources: {cpus: 1}\nrun: echo\n");
+  await page.click("button:has-text('Submit 2 tasks'):enabled");
+  await page.waitForSelector(".row .task-name:has-text('two')");
+  const { tasks } = await ann.get(`/tasks?group=${new URL(page.url()).pathname.split("/").pop()}`);
+  assert.deepEqual(tasks.map((t) => t.metadata.job_group), ["together", "together"]);
+  await ann.post("/tasks/stop?name=one");
   await close(page);
 });
 
@@ -677,6 +687,55 @@ test("no page scrolls sideways on a screen of 320 pixels", async () => {
   const stop = await page.waitForSelector(".actions .danger");
   const box = await stop.boundingBox();
   assert.ok(box && box.height >= 36 && box.y + box.height < 640, "the button to stop is in reach");
+  await close(page);
+});
+
+test("on a narrow screen no bar covers a number, no text is cut, and a wide table scrolls by keyboard", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { viewport: { width: 375, height: 720 } });
+  for (const path of ["/ui/queue", "/ui/capacity"]) {
+    await page.goto(server.url + path);
+    await page.waitForSelector("main h1");
+    await eventually(async () => (await page.$$(".loading")).length === 0, `${path} loaded`);
+    const cut = await page.$$eval("main :is(p, li, td, dd, small, b)", (all) => all
+      .filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline" || !e.closest(".scroll-x") && e.getBoundingClientRect().right > innerWidth)
+      .map((e) => e.outerHTML.slice(0, 160)));
+    assert.deepEqual(cut, [], path);
+  }
+  const covered = await page.$$eval(".bar", (all) => all.filter((bar) => {
+    const b = bar.getBoundingClientRect(), text = document.createRange();
+    return [...(bar.parentElement?.childNodes || [])].filter((n) => n !== bar && n.textContent?.trim()).some((n) => {
+      text.selectNode(n);
+      return [...text.getClientRects()].some((r) => r.left < b.right && r.right > b.left && r.top < b.bottom && r.bottom > b.top);
+    });
+  }).map((bar) => bar.parentElement?.outerHTML.slice(0, 160)));
+  assert.deepEqual(covered, []);
+  await page.focus(".scroll-x[aria-label='Machines']");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Machines");
+  await close(page);
+});
+
+test("a task that the user may not open is no link, and only what orders the list is a button", async () => {
+  const page = await openPage(browser, server, "ann@example.com");
+  await page.evaluate(() => localStorage.setItem("all", "true"));
+  await page.goto(`${server.url}/ui/?q=train-4-1999`);
+  await page.waitForSelector(`.row[data-id='${manyIDs[1999]}'] span.task-name`);
+  assert.equal(await page.locator(`.row[data-id='${manyIDs[1999]}'] a`).count(), 0);
+  await page.goto(`${server.url}/ui/?q=two-nodes`);
+  await page.waitForSelector(`.row[data-id='${ids.two}'] a[href='/ui/tasks/${ids.two}']`);
+  assert.equal(await page.locator("[role=columnheader]:has-text('Submitted') button").count(), 1);
+  assert.equal(await page.locator("[role=columnheader]:has-text('Duration') button").count(), 0, "the server has no order by duration");
+  await close(page);
+});
+
+test("a log that goes away while lines come leaves no error", async () => {
+  const page = await openPage(browser, server, "ann@example.com", { path: `/ui/tasks/${ids.running}/logs` });
+  for (let i = 0; i < 5; i++) {
+    await page.waitForSelector(".line");
+    appendLog(Array.from({ length: 500 }, (_, n) => `more ${i} ${n}`));
+    await page.click("nav a[href='/ui/']");
+    await loaded(page);
+    await page.goBack();
+  }
   await close(page);
 });
 

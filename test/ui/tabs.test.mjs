@@ -1,10 +1,8 @@
 // Many tabs of one browser, lists while their tasks change, and networks that fail: the pages stay
 // right, or say that they are not.
 import assert from "node:assert/strict";
-import { appendFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { Link, Server, eventually, login, openBrowser, openPage, openTab, removeLog, task, writeLog } from "./harness.mjs";
+import { Link, Server, appendLog, eventually, login, openBrowser, openPage, openTab, removeLog, task, writeLog } from "./harness.mjs";
 
 /** @type {Server} */ let server;
 /** @type {import("playwright-core").Browser} */ let browser;
@@ -50,7 +48,7 @@ test("eight logs and two lists in one browser are live, with two streams", async
   const lists = [await openTab(first.context(), server, "/ui/"), await openTab(first.context(), server, "/ui/?status=running")];
   for (const page of lists) await loaded(page);
   for (const page of logs) await page.waitForSelector(".line:has-text('line 49')");
-  appendFileSync(join(dirname(process.env.K8S_CLI_TEST_KUBECONFIG || ""), "log", "fake-pods.log"), `${new Date().toISOString().replace("Z", "000001Z")} stdout F appended\n`);
+  appendLog(["appended"]);
   for (const page of logs) await page.waitForSelector(".line:has-text('appended')");
   const id = await ann.submit(task("seen-in-both"));
   for (const page of lists) await page.waitForSelector(`.row[data-id='${id}']`);
