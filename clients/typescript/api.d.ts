@@ -1363,7 +1363,7 @@ export interface components {
             after?: components["schemas"]["Predecessors"] | null;
             /** @description Ids or idempotency keys of tasks of the user, or of this batch, that must end, with any status, before the task gets Jobs. */
             after_any?: components["schemas"]["Predecessors"] | null;
-            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries, and 4 KiB as JSON. */
+            /** @description Your own metadata in the status, the events and the notifications of the task; lists filter by them; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries, and 4 KiB as JSON. */
             annotations?: {
                 [key: string]: string | number | boolean | null;
             } | null;
@@ -1389,7 +1389,7 @@ export interface components {
                 [key: string]: components["schemas"]["NodeVolume"];
             } | null;
             /**
-             * @description An https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command, as in SkyPilot, gets a warning and is not called. Forms: `https://hooks.example.com/k8s-cli`.
+             * @description An https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command gets a warning and is not called. Forms: `https://hooks.example.com/k8s-cli`.
              * @example https://hooks.example.com/k8s-cli
              */
             event_callback?: string | null;
@@ -1428,7 +1428,7 @@ export interface components {
             /** @description Name of the job group that the tasks of the batch form. Needs atomic. */
             job_group?: string | null;
             /**
-             * @description The longest time that the task runs, from the first start of a container, restarts included; then the server ends the task as failed, with the reason `DeadlineExceeded`. Forms: `90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`.
+             * @description The longest time that the task runs, restarts included; then the task fails with `DeadlineExceeded`. Forms: `90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`.
              * @example 2h
              */
             max_duration?: string | null;
@@ -1440,12 +1440,12 @@ export interface components {
              */
             name?: string | null;
             /**
-             * @description The number of Jobs, which start together; when one Job fails, the server ends the others. Forms: a whole number.
+             * @description The number of Jobs, which start together; the first failure ends all nodes. Forms: a whole number.
              * @example 2
              */
             num_nodes?: number | string | null;
             /**
-             * @description Files and directories that the server stores when the scripts of a node have ended; `jobs download` fetches them; an extension of SkyPilot. Forms: `[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning.
+             * @description Files and directories that the server stores when the scripts have ended; an extension of SkyPilot. Forms: `[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning.
              * @example [
              *       "results"
              *     ]
@@ -1465,7 +1465,7 @@ export interface components {
              */
             run?: string | null;
             /**
-             * @description Environment variables that the server stores encrypted and that the pods read from a Kubernetes Secret; a secret overrides an env of the same name. Forms: a mapping of names to any scalars; null requires `--secret NAME=VALUE`.
+             * @description Environment variables from a Kubernetes Secret, which override envs; the server stores the values encrypted. Forms: a mapping of names to any scalars; null requires `--secret NAME=VALUE`.
              * @example {
              *       "HF_TOKEN": "hf_..."
              *     }
@@ -1489,12 +1489,12 @@ export interface components {
             } | null;
             /** @description How long an auxiliary task goes on after the primary tasks, for example 30s. */
             termination_delay?: string | null;
-            /** @description Archives that you have already uploaded; the containers unpack each archive at its path. Forms: `path: SHA-256`; usually written by programs. */
+            /** @description Uploaded archives, which the containers unpack at these paths. Forms: `path: SHA-256`; usually written by programs. */
             uploads?: {
                 [key: string]: string | null;
             } | null;
             /**
-             * @description Mounts: of your volume of this name, or, if you have none, of the Kubernetes claim of this name; an entry with a size mounts a new empty volume in each node, which is deleted with the node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
+             * @description Mounts of your volume of this name, or else of the Kubernetes claim of this name; with a size, of a new empty volume for each node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
              * @example {
              *       "/data": "datasets"
              *     }
@@ -1502,7 +1502,7 @@ export interface components {
             volumes?: {
                 [key: string]: string | components["schemas"]["VolumeMount"];
             } | null;
-            /** @description A directory that the CLI uploads to `~/sky_workdir`, where both scripts start; if your machine does not have the directory, a directory of the image. Forms: `directory`, `{url, ref}` of a git repository. */
+            /** @description A directory that the CLI uploads to `~/sky_workdir`, or a directory of the image; both scripts start there. Forms: `directory`, `{url, ref}` of a git repository. */
             workdir?: string | Record<string, unknown> | null;
         };
         JobRecovery: {
@@ -1914,7 +1914,7 @@ export interface components {
              * @description Not used; internal to SkyPilot.
              */
             _metadata?: unknown;
-            /** @description Your own metadata, which the status, the events and the notifications of the task show and by which lists filter; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries, and 4 KiB as JSON. */
+            /** @description Your own metadata in the status, the events and the notifications of the task; lists filter by them; an extension of SkyPilot. Forms: a mapping of keys to any text, at most 64 entries, and 4 KiB as JSON. */
             annotations?: {
                 [key: string]: string | number | boolean | null;
             } | null;
@@ -1938,7 +1938,7 @@ export interface components {
                 [key: string]: components["schemas"]["NodeVolume"];
             } | null;
             /**
-             * @description An https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command, as in SkyPilot, gets a warning and is not called. Forms: `https://hooks.example.com/k8s-cli`.
+             * @description An https URL to which the server sends the phase changes of the task; the server must allow the host; a shell command gets a warning and is not called. Forms: `https://hooks.example.com/k8s-cli`.
              * @example https://hooks.example.com/k8s-cli
              */
             event_callback?: string | null;
@@ -1969,7 +1969,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description The longest time that the task runs, from the first start of a container, restarts included; then the server ends the task as failed, with the reason `DeadlineExceeded`. Forms: `90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`.
+             * @description The longest time that the task runs, restarts included; then the task fails with `DeadlineExceeded`. Forms: `90s`, `30m`, `2h`, `1h30m`, `1d`, `2w`; at most `365d`.
              * @example 2h
              */
             max_duration?: string | null;
@@ -1979,12 +1979,12 @@ export interface components {
              */
             name?: string | null;
             /**
-             * @description The number of Jobs, which start together; when one Job fails, the server ends the others. Forms: a whole number.
+             * @description The number of Jobs, which start together; the first failure ends all nodes. Forms: a whole number.
              * @example 2
              */
             num_nodes?: number | string | null;
             /**
-             * @description Files and directories that the server stores when the scripts of a node have ended; `jobs download` fetches them; an extension of SkyPilot. Forms: `[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning.
+             * @description Files and directories that the server stores when the scripts have ended; an extension of SkyPilot. Forms: `[PATH, ...]`: `/path`, `~/path`, or a path below the directory where the scripts start; SkyPilot's mapping gets a warning.
              * @example [
              *       "results"
              *     ]
@@ -2004,7 +2004,7 @@ export interface components {
              */
             run?: string | null;
             /**
-             * @description Environment variables that the server stores encrypted and that the pods read from a Kubernetes Secret; a secret overrides an env of the same name. Forms: a mapping of names to any scalars; null requires `--secret NAME=VALUE`.
+             * @description Environment variables from a Kubernetes Secret, which override envs; the server stores the values encrypted. Forms: a mapping of names to any scalars; null requires `--secret NAME=VALUE`.
              * @example {
              *       "HF_TOKEN": "hf_..."
              *     }
@@ -2026,12 +2026,12 @@ export interface components {
             sub_paths?: {
                 [key: string]: string | null;
             } | null;
-            /** @description Archives that you have already uploaded; the containers unpack each archive at its path. Forms: `path: SHA-256`; usually written by programs. */
+            /** @description Uploaded archives, which the containers unpack at these paths. Forms: `path: SHA-256`; usually written by programs. */
             uploads?: {
                 [key: string]: string | null;
             } | null;
             /**
-             * @description Mounts: of your volume of this name, or, if you have none, of the Kubernetes claim of this name; an entry with a size mounts a new empty volume in each node, which is deleted with the node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
+             * @description Mounts of your volume of this name, or else of the Kubernetes claim of this name; with a size, of a new empty volume for each node. Forms: `path: name`, `path: {name, sub_path}`, `path: {size, labels, config: {storage_class_name, access_mode}}`.
              * @example {
              *       "/data": "datasets"
              *     }
@@ -2039,7 +2039,7 @@ export interface components {
             volumes?: {
                 [key: string]: string | components["schemas"]["VolumeMount"];
             } | null;
-            /** @description A directory that the CLI uploads to `~/sky_workdir`, where both scripts start; if your machine does not have the directory, a directory of the image. Forms: `directory`, `{url, ref}` of a git repository. */
+            /** @description A directory that the CLI uploads to `~/sky_workdir`, or a directory of the image; both scripts start there. Forms: `directory`, `{url, ref}` of a git repository. */
             workdir?: string | Record<string, unknown> | null;
         };
         TaskConfig: {
@@ -2219,7 +2219,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description A limit of nvidia.com/gpu, amd.com/gpu or google.com/tpu, and affinity to nodes whose labels name the model. Forms: `H100`, `H100:8`, `{H100: 8}`, `2`; fractions are rounded up; a set or a list gives alternatives.
+             * @description A limit of nvidia.com/gpu, amd.com/gpu or google.com/tpu, and affinity to machines with the model. Forms: `H100`, `H100:8`, `{H100: 8}`, `2`; fractions are rounded up; a set or a list gives alternatives.
              * @example H100:8
              * @example {
              *       "H100": 8
@@ -2227,7 +2227,7 @@ export interface components {
              * @example 2
              */
             accelerators?: string | number | (string | number)[] | Record<string, unknown> | null;
-            /** @description Alternative resources: the server uses the first alternative that fits an empty machine of the cluster; if none fits, the server uses the first one. Forms: a list of resources; fields outside of the list apply to every alternative. */
+            /** @description Alternative resources: the server uses the first alternative that fits an empty machine, or else the first one. Forms: a list of resources; fields outside of the list apply to every alternative. */
             any_of?: components["schemas"]["TaskResources"][] | null;
             /**
              * @deprecated
@@ -2281,7 +2281,7 @@ export interface components {
              * @description Not used; the scheduler chooses the nodes; request cpus and memory instead.
              */
             instance_type?: string | null;
-            /** @description When Kubernetes replaces a failed pod: after an eviction if a strategy is set, after errors (backoffLimit of the Job), and after these exit codes (podFailurePolicy of the Job). Forms: `none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`. */
+            /** @description When Kubernetes replaces a failed pod: after an eviction (strategy), errors (backoffLimit of the Job) and exit codes (podFailurePolicy). Forms: `none`, `FAILOVER`, `EAGER_NEXT_REGION`, `{strategy, max_restarts_on_errors, recover_on_exit_codes}`. */
             job_recovery?: string | components["schemas"]["JobRecovery"] | null;
             /**
              * @description Labels of the Jobs and pods. Forms: the server must allow keys with a domain.
@@ -2315,9 +2315,9 @@ export interface components {
             network_tier?: string | null;
             /** @description The same as any_of. Forms: the same. */
             ordered?: components["schemas"]["TaskResources"][] | null;
-            /** @description Ports on which the task listens: declared on the container and, for several nodes, on the headless Service, except ranges; `jobs port-forward` forwards them; nothing is opened outside of the cluster. Forms: `8080`, `[8080, 6006]`, `10052-10100`. */
+            /** @description Ports of the container and, for several nodes, of the headless Service, except ranges; `jobs port-forward` forwards them; nothing is opened outside of the cluster. Forms: `8080`, `[8080, 6006]`, `10052-10100`. */
             ports?: string | number | (string | number)[] | null;
-            /** @description The order of your own waiting tasks; to rank pods in the cluster, use priority_class. */
+            /** @description The order of your own waiting tasks; for pods in the cluster, use priority_class. */
             priority?: number | string | null;
             /** @description The PriorityClass of the pods; it must exist in the cluster, and the server must allow it. */
             priority_class?: string | null;
@@ -2328,7 +2328,7 @@ export interface components {
             region?: string | null;
             /** @description Deprecated; the old name of job_recovery. */
             spot_recovery?: string | components["schemas"]["JobRecovery"] | null;
-            /** @description Affinity to machines whose labels mark them as spot machines, and tolerations; without such machines, the server returns a warning and uses any machine. */
+            /** @description Affinity to spot machines, and tolerations; without spot machines, any machine and a warning. */
             use_spot?: boolean | string | number | null;
             /**
              * @deprecated

@@ -1,5 +1,5 @@
-// Package openapi serves the description of the API as OpenAPI 3.1, the JSON Schema of task
-// files, and the documentation page.
+// Package openapi serves the descriptions of the API. They are OpenAPI 3.1, the JSON Schema of
+// task files, and the documentation page.
 package openapi
 
 import (

@@ -1,6 +1,6 @@
-// Package problem defines why requests fail: the reasons that the bodies of errors carry,
-// and the HTTP status of each reason. Programs compare reasons, so a reason keeps its name
-// and its status. A later release may add reasons.
+// Package problem defines why requests fail. It has the reasons that the bodies of errors
+// carry, and the HTTP status of each reason. Programs compare reasons, so a reason keeps its
+// name and its status. A later release may add reasons.
 package problem
 
 import (
@@ -79,50 +79,50 @@ type Description struct {
 func Reasons() []Description { return reasons }
 
 var reasons = []Description{
-	{Malformed, http.StatusBadRequest, "", "the header or the body cannot be read, for example because the body is not JSON; correct the request"},
+	{Malformed, http.StatusBadRequest, "", "the header or the body cannot be read, for example as JSON; correct the request"},
 	{ChecksumMismatch, http.StatusBadRequest, Malformed, "the SHA-256 of the archive is not the one in the URL; send the archive again"},
 	{Unauthorized, http.StatusUnauthorized, "", "the server rejects the credentials; authenticate again"},
 	{CredentialsMissing, http.StatusUnauthorized, Unauthorized, "the request has no credentials; see `GET /auth`"},
-	{ProxyNotTrusted, http.StatusUnauthorized, Unauthorized, "only trusted proxies may set `X-User`; send the request through a trusted proxy"},
+	{ProxyNotTrusted, http.StatusUnauthorized, Unauthorized, "only trusted proxies may set `X-User`"},
 	{Forbidden, http.StatusForbidden, "", "the user may not do this; ask an administrator"},
-	{AdministratorRequired, http.StatusForbidden, Forbidden, "only administrators may name other users; omit the parameter"},
+	{AdministratorRequired, http.StatusForbidden, Forbidden, "only administrators may name other users"},
 	{OriginNotAllowed, http.StatusForbidden, Forbidden, "a page of another site sent the request; open the page under the name of the server"},
 	{NotFound, http.StatusNotFound, "", "the object does not exist"},
-	{RouteNotFound, http.StatusNotFound, NotFound, "the server has no such route; compare the path with this description"},
-	{TaskNotFound, http.StatusNotFound, NotFound, "the user has no task with this id, or the task has left the history"},
-	{VolumeNotFound, http.StatusNotFound, NotFound, "the user has no volume with this id"},
-	{GroupNotFound, http.StatusNotFound, NotFound, "the user has no task in a group of this name, or all its tasks have left the history"},
+	{RouteNotFound, http.StatusNotFound, NotFound, "the server has no such route"},
+	{TaskNotFound, http.StatusNotFound, NotFound, "the user has no such task, or the task has left the history"},
+	{VolumeNotFound, http.StatusNotFound, NotFound, "the user has no such volume"},
+	{GroupNotFound, http.StatusNotFound, NotFound, "the user has no task of such a group in the history"},
 	{UploadNotFound, http.StatusNotFound, NotFound, "the user has no such archive; upload the archive"},
 	{LogNotFound, http.StatusNotFound, NotFound, "the server did not keep the log of this attempt, or not these lines"},
-	{OutputsNotFound, http.StatusNotFound, NotFound, "the server has no outputs of this node; `outputs` in the status of the task says why"},
+	{OutputsNotFound, http.StatusNotFound, NotFound, "the server has no outputs of this node; `metadata.outputs` of the task says why"},
 	{SubmissionNotFound, http.StatusNotFound, NotFound, "the server no longer has the task as submitted"},
-	{MethodNotAllowed, http.StatusMethodNotAllowed, "", "the route has other methods; use a method from the header `Allow`"},
-	{RequestTimeout, http.StatusRequestTimeout, "", "the request did not arrive in time; send the request again"},
+	{MethodNotAllowed, http.StatusMethodNotAllowed, "", "use a method from the header `Allow`"},
+	{RequestTimeout, http.StatusRequestTimeout, "", "the request did not arrive in time; retry"},
 	{Conflict, http.StatusConflict, "", "the request conflicts with an object or with an earlier request"},
 	{KeyReused, http.StatusConflict, Conflict, "the `Idempotency-Key` belongs to a request with another body; use another key"},
 	{VolumeInUse, http.StatusConflict, Conflict, "tasks use the volume; stop the tasks, or repeat the request with `force=true`"},
-	{UploadMissing, http.StatusConflict, Conflict, "an archive of the task is not on the server; upload the archive and submit the task again"},
+	{UploadMissing, http.StatusConflict, Conflict, "an archive of the task is not on the server; upload the archive, then submit the task again"},
 	{Gone, http.StatusGone, "", "the requested data has expired; start from the beginning"},
 	{EventsExpired, http.StatusGone, Gone, "the events after this id have expired; restart without an id"},
-	{TooLarge, http.StatusRequestEntityTooLarge, "", "the body is too large; send less"},
-	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "", "the server does not read this `Content-Type` or `Content-Encoding`; use one that the message names"},
-	{HostNotAllowed, http.StatusMisdirectedRequest, "", "the name in `Host` is unknown; use localhost, or an administrator adds the name to `--allowed-hosts`"},
+	{TooLarge, http.StatusRequestEntityTooLarge, "", "the body is too large"},
+	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "", "use a `Content-Type` and a `Content-Encoding` that the message names"},
+	{HostNotAllowed, http.StatusMisdirectedRequest, "", "the name in `Host` is unknown; use localhost, or add the name to `--allowed-hosts`"},
 	{Invalid, http.StatusUnprocessableEntity, "", "a value is invalid; `field` names the field, the parameter or the header"},
 	{UnknownField, http.StatusUnprocessableEntity, Invalid, "no field has this name; correct or remove the field"},
-	{UnsupportedField, http.StatusUnprocessableEntity, Invalid, "SkyPilot has this field, and the server does not support the field; remove the field"},
+	{UnsupportedField, http.StatusUnprocessableEntity, Invalid, "the server does not support this field of SkyPilot; remove the field"},
 	{NotAllowed, http.StatusUnprocessableEntity, Invalid, "the configuration of the server does not allow this value; choose another value, or ask an administrator"},
 	{FeatureDisabled, http.StatusUnprocessableEntity, Invalid, "the configuration of the server turns this feature off; ask an administrator"},
-	{UpgradeRequired, http.StatusUpgradeRequired, "", "the route needs a WebSocket with the protocol that the message names; send the handshake of RFC 6455"},
+	{UpgradeRequired, http.StatusUpgradeRequired, "", "the route needs a WebSocket with the protocol that the message names"},
 	{LimitReached, http.StatusTooManyRequests, "", "the user has reached a limit, and nothing was stored; retry after `Retry-After`"},
-	{HeaderTooLarge, http.StatusRequestHeaderFieldsTooLarge, "", "the header of the request is too large; send less"},
+	{HeaderTooLarge, http.StatusRequestHeaderFieldsTooLarge, "", "the header of the request is too large"},
 	{InternalError, http.StatusInternalServerError, "", "the server failed; report the request id to an administrator"},
 	{Unavailable, http.StatusServiceUnavailable, "", "a dependency of the server is unavailable; retry after `Retry-After`"},
-	{Starting, http.StatusServiceUnavailable, Unavailable, "this pod of the server is starting or stopping; retry"},
+	{Starting, http.StatusServiceUnavailable, Unavailable, "this pod is starting or stopping; retry"},
 	{LogUnavailable, http.StatusServiceUnavailable, Unavailable, "the command log accepts no commands at present, and nothing was stored; retry"},
-	{LogFull, http.StatusServiceUnavailable, Unavailable, "the command log is nearly full and accepts only stops and deletions; ask an administrator to free space"},
-	{OutcomeUnknown, http.StatusServiceUnavailable, Unavailable, "the server may have stored the command; repeat the request with the same `Idempotency-Key`"},
-	{PodBusy, http.StatusServiceUnavailable, Unavailable, "this pod of the server has reached its own limit; retry"},
-	{VersionNotSupported, http.StatusHTTPVersionNotSupported, "", "the server does not support this version of HTTP; send HTTP/1.1"},
+	{LogFull, http.StatusServiceUnavailable, Unavailable, "the command log is nearly full and accepts only stops and deletions; ask an administrator"},
+	{OutcomeUnknown, http.StatusServiceUnavailable, Unavailable, "the server may have stored the command; retry with the same `Idempotency-Key`"},
+	{PodBusy, http.StatusServiceUnavailable, Unavailable, "this pod has reached its own limit; retry"},
+	{VersionNotSupported, http.StatusHTTPVersionNotSupported, "", "send HTTP/1.1"},
 }
 
 var byReason = func() map[Reason]Description {
