@@ -60,21 +60,40 @@ func tablesOfPage() string {
 		{isRefused, "| error | why |\n|---|---|"},
 	} {
 		fmt.Fprintf(&b, "\n%s\n", v.title)
-		for _, table := range allTables() {
-			for _, name := range order(table.fields) {
-				f := table.fields[name]
-				if f.severity != v.severity || f.text == "" || strings.HasPrefix(name, "_") || f.text == forItself {
-					continue
-				}
-				fmt.Fprintf(&b, "| `%s%s` | %s |", table.path, name, f.text)
-				if v.severity == isHonoured {
-					fmt.Fprintf(&b, " %s |", f.forms)
-				}
-				b.WriteByte('\n')
-			}
+		for _, row := range rowsOfPage(v.severity) {
+			fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(row.names, ", "), row.text)
 		}
 	}
 	return b.String() + "\n"
+}
+
+// A rowOfPage describes the fields that have the same text.
+type rowOfPage struct {
+	names []string
+	text  string
+}
+
+// rowsOfPage returns the rows of one table.
+func rowsOfPage(s severity) (rows []*rowOfPage) {
+	byText := map[string]*rowOfPage{}
+	for _, table := range allTables() {
+		for _, name := range order(table.fields) {
+			f := table.fields[name]
+			if f.severity != s || f.text == "" || strings.HasPrefix(name, "_") || f.text == forItself {
+				continue
+			}
+			text := f.text
+			if s == isHonoured {
+				text += " | " + f.forms
+			}
+			if byText[text] == nil {
+				byText[text] = &rowOfPage{text: text}
+				rows = append(rows, byText[text])
+			}
+			byText[text].names = append(byText[text].names, "`"+table.path+name+"`")
+		}
+	}
+	return rows
 }
 
 // order returns the fields with the most common fields first.

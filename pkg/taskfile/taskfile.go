@@ -1,6 +1,7 @@
-// Package taskfile parses SkyPilot's task files in YAML and the JSON bodies of the HTTP
-// API. Both become the same tree, which one table of fields reads. Every field is honoured,
-// accepted with a warning, or rejected with the reason. No field is ignored silently.
+// Package taskfile parses task files and the bodies of the HTTP API. The files are SkyPilot's
+// task files in YAML, and the bodies are JSON. Both become the same tree, which one table of
+// fields reads. Every field is honoured, accepted with a warning, or rejected with the reason.
+// No field is ignored silently.
 package taskfile
 
 import (

@@ -1,8 +1,8 @@
-// Package jsonschema describes task files as JSON Schema, for editors and for the OpenAPI
-// description. The names of the fields and their descriptions are from the tables of package
-// taskfile, which read the tasks; this package adds the types. A schema accepts what the
-// parser accepts, with one exception: fields that hold text take any scalar in a task file,
-// and only strings in the schema.
+// Package jsonschema describes task files as JSON Schema. Editors and the OpenAPI description
+// use the schema. The names of the fields and their descriptions are from the tables of
+// package taskfile, which read the tasks; this package adds the types. A schema accepts what
+// the parser accepts, with one exception: fields that hold text take any scalar in a task
+// file, and only strings in the schema.
 package jsonschema
 
 import (
