@@ -1,5 +1,5 @@
-// Command k8s-cli-server accepts tasks over HTTP, stores the tasks in a log, runs the
-// tasks as Kubernetes Jobs, and answers requests for their status from memory.
+// Command k8s-cli-server is the server. It accepts tasks over HTTP, stores the tasks in a log,
+// runs the tasks as Kubernetes Jobs, and answers requests for their status from memory.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command k8s-cli submits tasks to the API server, watches the tasks and manages their
-// volumes.
+// Command k8s-cli is the CLI. It submits tasks to the API server, watches the tasks and
+// manages their volumes.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package bounded has a map of bounded size for answers that can be computed again. Packages that
-// do not import each other share it.
+// Package bounded has a map of bounded size. The values are answers that can be computed
+// again. Packages that do not import each other share it.
 package bounded
 
 import "sync"

@@ -1,5 +1,6 @@
-// Package cache contains the store, the read model of one pod: the folded log joined with the
-// objects in the cluster. Each pod has a store of its own; all stores reach the same state.
+// Package cache contains the store, the read model of one pod. The store is the folded log
+// joined with the objects in the cluster. Each pod has a store of its own; all stores reach
+// the same state.
 package cache
 
 import (

@@ -1,5 +1,5 @@
-// Package client is the HTTP client of the API server, with the types of package task. The
-// CLI and the tests use the client, and any Go program may use it.
+// Package client is the HTTP client of the API server. The client uses the types of package
+// task. The CLI and the tests use the client, and any Go program may use it.
 package client
 
 import (

@@ -1,6 +1,6 @@
-// Package crash defines the crash points: the places before and after each mutation of the
-// cluster or the log, at which a process may end with its work half done. In a build with
-// the tag crashpoints, the process ends, stops or panics at the crash point that the
+// Package crash defines the crash points. These are the places before and after each mutation
+// of the cluster or the log, at which a process may end with its work half done. In a build
+// with the tag crashpoints, the process ends, stops or panics at the crash point that the
 // environment names. In a normal build, the crash points do nothing.
 package crash
 

@@ -1,7 +1,7 @@
-// Package exec defines the messages of an exec session in a pod of a task: a command with its
-// streams, or one connection to a port. A session is one WebSocket connection between a client
-// and the server. Each binary message begins with the number of a channel, as in the protocol
-// v5.channel.k8s.io of Kubernetes.
+// Package exec defines the messages of exec sessions in the pods of tasks. A session is a
+// command with its streams, or one connection to a port, over one WebSocket connection between
+// a client and the server. Each binary message begins with the number of a channel, as in the
+// protocol v5.channel.k8s.io of Kubernetes.
 package exec
 
 import "io"

@@ -1,6 +1,6 @@
-// Package logs merges the logs of a task's pods into one stream of lines. The stream begins
-// with the first line, even if no pod exists yet, and lasts until the end of the last pod.
-// The package also archives the last part of each log.
+// Package logs merges the logs of a task's pods into one stream. The stream begins with the
+// first line, even if no pod exists yet, and lasts until the end of the last pod. The package
+// also archives the last part of each log.
 package logs
 
 import (

@@ -1,6 +1,6 @@
-// Package notify sends the events of tasks to the URLs that their users named, by HTTP. The
-// leader sends each event at least once, and the events of one receiver in order. A receiver
-// that is away delays no other.
+// Package notify sends the events of tasks to URLs of users. The leader sends each event at
+// least once, and the events of one receiver in order. A receiver that is away delays no
+// other.
 package notify
 
 import (

@@ -1,6 +1,7 @@
-// Package placement computes what one node of a task requires of its machine: resources,
-// labels and tolerations. The controller writes these requirements into pods, and the store
-// compares them with the machines of the cluster. The functions have no side effects.
+// Package placement computes what a node of a task requires of its machine. The requirements
+// are resources, labels and tolerations. The controller writes these requirements into pods,
+// and the store compares them with the machines of the cluster. The functions have no side
+// effects.
 package placement
 
 import (

@@ -1,6 +1,6 @@
-// Package queue is the log on NATS JetStream: one stream with one order. The package appends
-// commands, follows the log, and finds the end of the log. A StateMachine gives the commands
-// their meaning.
+// Package queue is the log on NATS JetStream. The log is one stream with one order. The
+// package appends commands, follows the log, and finds the end of the log. A StateMachine
+// gives the commands their meaning.
 package queue
 
 import (

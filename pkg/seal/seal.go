@@ -1,5 +1,6 @@
-// Package seal encrypts the values of a task's secrets before they enter the log, and the
-// cookies of browsers. All pods share the key; the log does not contain the key.
+// Package seal encrypts secrets of tasks, and cookies of browsers. The secrets of a task are
+// encrypted before they enter the log. All pods share the key; the log does not contain the
+// key.
 package seal
 
 import (

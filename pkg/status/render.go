@@ -1,5 +1,5 @@
-// Package status answers the read requests of users from the store: it encodes the answer for each
-// object, and combines these answers into lists.
+// Package status answers read requests from the store. It encodes the answer for each object,
+// and combines these answers into lists.
 package status
 
 import (

@@ -1,4 +1,4 @@
-// Package submit reconciles the cluster with the log: it creates the Jobs and claims that the
+// Package submit reconciles the cluster with the log. It creates the Jobs and claims that the
 // log asks for, deletes those that it does not, and appends the facts. The controller is
 // level-triggered: reconciling an object reads the store and never a message, so that repeated
 // or late attempts are harmless.

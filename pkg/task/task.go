@@ -1,5 +1,5 @@
-// Package task defines the types that all parts of k8s-cli share: task specifications, the
-// log, the objects in the cluster, the responses of the server, and all names. Package task
+// Package task defines the types that all parts share. It has task specifications, the log,
+// the objects in the cluster, the responses of the server, and all names. Package task
 // performs no I/O.
 package task
 

@@ -1,5 +1,5 @@
-// Package trace records OpenTelemetry traces of submissions: one trace from the CLI to the
-// creation of the Jobs. Tracing is off, at no cost, unless the environment names a
+// Package trace records OpenTelemetry traces of submissions. One trace leads from the CLI to
+// the creation of the Jobs. Tracing is off, at no cost, unless the environment names a
 // collector.
 package trace
 

@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the table of packages in docs/architecture.md anew")
+var update = flag.Bool("update", false, "write the list of packages in docs/architecture.md anew")
 
-// The table of packages has a row for each package, with the first sentence of the comment of
+// The list of packages has an item for each package, with the first sentence of the comment of
 // the package.
 func TestArchitectureListsThePackages(t *testing.T) {
 	const page, begin, end = "docs/architecture.md", "<!-- packages -->\n", "<!-- end of packages -->"
@@ -29,7 +29,7 @@ func TestArchitectureListsThePackages(t *testing.T) {
 	if !ok || !ended {
 		t.Fatalf("%s has no place for the packages", page)
 	}
-	want := tableOfPackages(t)
+	want := listOfPackages(t)
 	if *update {
 		if err := os.WriteFile(filepath.Join(root, page), []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -41,8 +41,8 @@ func TestArchitectureListsThePackages(t *testing.T) {
 	}
 }
 
-// tableOfPackages leaves out packages that only tests import.
-func tableOfPackages(t *testing.T) string {
+// listOfPackages leaves out packages that only tests import.
+func listOfPackages(t *testing.T) string {
 	t.Helper()
 	sentences := map[string]string{} // by package; empty if the package has no comment
 	for file := range sources(t) {
@@ -56,17 +56,17 @@ func tableOfPackages(t *testing.T) string {
 		}
 		sentences[home] = new(doc.Package).Synopsis(parsed.Doc.Text())
 	}
-	var table strings.Builder
-	table.WriteString("\n| package | does |\n|---|---|\n")
+	var list strings.Builder
+	list.WriteString("\n")
 	for _, home := range slices.Sorted(maps.Keys(sentences)) {
 		says := regexp.MustCompile(`^(?:Package|Command) \S+ (.+)\.$`).FindStringSubmatch(sentences[home])
 		if says == nil {
 			t.Errorf("package %s: the comment must begin with a sentence of the form \"Package NAME does something.\": %q", home, sentences[home])
 			continue
 		}
-		fmt.Fprintf(&table, "| `%s` | %s |\n", home, says[1])
+		fmt.Fprintf(&list, "- `%s` %s\n", home, says[1])
 	}
-	return table.String() + "\n"
+	return list.String() + "\n"
 }
 
 var (

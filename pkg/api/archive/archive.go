@@ -1,5 +1,5 @@
-// Package archive receives and sends archives of files: the outputs of tasks, which nodes send, and
-// uploads.
+// Package archive receives and sends archives of files. The archives are the outputs of tasks,
+// which nodes send, and uploads.
 package archive
 
 import (

@@ -1,5 +1,5 @@
-// Package browser serves what only browsers need: the pages of the dashboard, and the sessions
-// by which pages authenticate.
+// Package browser serves the pages and the sessions of browsers. The pages are those of the
+// dashboard, and authenticate by the sessions.
 package browser
 
 import (

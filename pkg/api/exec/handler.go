@@ -1,5 +1,6 @@
-// Package exec serves exec sessions in the pods of tasks over WebSockets: commands with their
-// streams, and connections to ports. Package k8s-cli/pkg/exec defines the messages.
+// Package exec serves exec sessions in the pods of tasks over WebSockets. A session is a
+// command with its streams, or one connection to a port. Package k8s-cli/pkg/exec defines the
+// messages.
 package exec
 
 import (

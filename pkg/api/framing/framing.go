@@ -1,6 +1,6 @@
-// Package framing reads HTTP/1.1 requests strictly from connections, before fasthttp parses
-// them. The package decides where each request ends, when a body is requested from its
-// sender, and how to discard an unwanted body.
+// Package framing reads HTTP/1.1 requests strictly. It reads them from connections, before
+// fasthttp parses them. The package decides where each request ends, when a body is requested
+// from its sender, and how to discard an unwanted body.
 package framing
 
 import (

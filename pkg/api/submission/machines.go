@@ -1,5 +1,5 @@
-// Package submission prepares what users submit: it reads and orders the items of a batch, enforces the
-// limits of users, and chooses among the alternative resources of a task.
+// Package submission prepares what users submit. It reads and orders the items of a batch,
+// enforces the limits of users, and chooses among the alternative resources of a task.
 package submission
 
 import (

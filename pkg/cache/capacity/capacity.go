@@ -1,5 +1,4 @@
-// Package capacity compares what the machines of the cluster offer with what the pods of tasks
-// have requested.
+// Package capacity compares what machines offer with what tasks have requested.
 package capacity
 
 import (

@@ -1,4 +1,4 @@
-// Package eventring holds the most recent events of a pod in memory.
+// Package eventring holds the most recent events in memory.
 package eventring
 
 import (

@@ -1,5 +1,5 @@
-// Package explain derives why the nodes of tasks do not run, from the machines, claims and events
-// of the cluster. The package changes no state.
+// Package explain derives why the nodes of tasks do not run. It reads the machines, claims and
+// events of the cluster. The package changes no state.
 package explain
 
 import (

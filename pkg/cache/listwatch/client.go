@@ -1,7 +1,7 @@
-// Package listwatch lists and watches Jobs and pods without the fields that the store never
-// reads. Most of a Job is its pod template, and a large part of both kinds is managedFields.
-// The package removes these fields before decoding, because decoding them would take most of
-// the time of a starting or watching server.
+// Package listwatch lists and watches Jobs and pods without unused fields. The store never
+// reads these fields. Most of a Job is its pod template, and a large part of both kinds is
+// managedFields. The package removes these fields before decoding, because decoding them would
+// take most of the time of a starting or watching server.
 package listwatch
 
 import (

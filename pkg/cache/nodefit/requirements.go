@@ -1,5 +1,5 @@
-// Package nodefit compares what pods require with the nodes of the cluster, and
-// explains why no node could take a pod even if all nodes were empty.
+// Package nodefit compares what pods require with the nodes of the cluster. It explains why no
+// node could take a pod even if all nodes were empty.
 package nodefit
 
 import (

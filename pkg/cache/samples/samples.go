@@ -1,6 +1,7 @@
-// Package samples holds the CPUs and the memory that the nodes of running tasks use, according to the
-// metrics API of Kubernetes. The leader takes the samples and sends them to all servers, which hold
-// them in memory. The log has only the maximum of each node, in the fact that its task ended.
+// Package samples holds the CPUs and the memory that nodes of tasks use. The metrics API of
+// Kubernetes measures them. The leader takes the samples and sends them to all servers, which
+// hold them in memory. The log has only the maximum of each node, in the fact that its task
+// ended.
 package samples
 
 import (

@@ -1,5 +1,5 @@
-// Package selection selects the tasks of one page of a list: it filters, sorts and counts tasks
-// in chunks, so that no reader holds the lock of the store for long.
+// Package selection selects the tasks of one page of a list. It filters, sorts and counts
+// tasks in chunks, so that no reader holds the lock of the store for long.
 package selection
 
 import (

@@ -1,4 +1,4 @@
-// Package state folds the log: the same entries in the same order give the same tasks, volumes
+// Package state folds the log. The same entries in the same order give the same tasks, volumes
 // and results on every pod. The fold is deterministic and total: it reads no clock, no random
 // number and no order of a map, and no entry makes it fail.
 package state

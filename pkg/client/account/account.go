@@ -1,5 +1,6 @@
-// Package account reads the server and the user from the environment, and the login that
-// `k8s-cli auth login` stores. The CLI and client.FromEnvironment use the package.
+// Package account reads the server and the stored login of the CLI. The server and the user
+// come from the environment, and the login from the files that `k8s-cli auth login` writes.
+// The CLI and client.FromEnvironment use the package.
 package account
 
 import (

@@ -1,5 +1,5 @@
-// Package pods opens exec sessions in the pods of tasks through the Kubernetes API server: commands
-// with their streams, and connections to ports.
+// Package pods opens exec sessions through the Kubernetes API server. A session is a command
+// in a pod of a task with its streams, or one connection to a port.
 package pods
 
 import (

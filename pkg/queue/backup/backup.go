@@ -1,4 +1,4 @@
-// Package backup copies the streams of the server from NATS to a directory, and back.
+// Package backup copies the streams of NATS to a directory, and back.
 package backup
 
 import (

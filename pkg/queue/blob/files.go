@@ -1,4 +1,4 @@
-// Package blob stores data that is too large for a message and is not urgent: objects in
+// Package blob stores data that is too large for a message. The data is not urgent: objects in
 // object stores of JetStream, uploads of users, and archived logs.
 package blob
 

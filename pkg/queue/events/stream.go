@@ -1,5 +1,5 @@
-// Package events stores and publishes the events that the fold of the log produces, for
-// subscribers and for later queries. The package is above the log.
+// Package events stores and publishes the events of the fold. Subscribers receive the events,
+// and later queries read them. The package is above the log.
 package events
 
 import (

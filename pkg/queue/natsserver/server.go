@@ -1,6 +1,6 @@
-// Package natsserver runs a NATS server inside this process, for installations of one pod. The
-// package starts the server, reopens a broken store, and lets subscribers receive events and
-// nothing else. Installations with an external NATS do not use this package.
+// Package natsserver runs a NATS server inside this process. Installations of one pod use it.
+// The package starts the server, reopens a broken store, and lets subscribers receive events
+// and nothing else. Installations with an external NATS do not use this package.
 package natsserver
 
 import (

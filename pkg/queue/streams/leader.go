@@ -1,6 +1,6 @@
-// Package streams contains what the log, the events and the files share: requests to the
-// leader of a stream and whether it still leads, the settings of streams, and their portions
-// of the disk.
+// Package streams contains what the log, the events and the files share. It sends requests to
+// the leader of a stream, reports whether the leader still leads, and has the settings of
+// streams and their portions of the disk.
 package streams
 
 import (

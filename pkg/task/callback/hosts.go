@@ -1,5 +1,5 @@
-// Package callback defines the URLs to which the server may send notifications of tasks: which
-// URLs a server accepts, and to which addresses it connects.
+// Package callback defines the URLs of notifications. It says which URLs a server accepts, and
+// to which addresses it connects.
 package callback
 
 import (

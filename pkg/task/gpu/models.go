@@ -1,5 +1,5 @@
-// Package gpu maps the models of GPUs and TPUs in task files to the labels of the machines that
-// have them.
+// Package gpu maps models of GPUs and TPUs to labels of machines. The task file names a model;
+// a label marks the machines that have the model.
 package gpu
 
 import (

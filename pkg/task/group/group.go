@@ -1,6 +1,7 @@
-// Package group defines groups of tasks: the names of groups, the responses about groups, and the
-// rules of job groups. All tasks that one user submits with the same name of a group are one group.
-// A job group is tasks of one batch that start together.
+// Package group defines groups of tasks and job groups. It has the names of groups, the
+// responses about groups, and the rules of job groups. All tasks that one user submits with
+// the same name of a group are one group. A job group is tasks of one batch that start
+// together.
 package group
 
 import (

@@ -1,6 +1,6 @@
-// Package outputs describes the outputs of tasks: the files that the nodes of a task leave behind,
-// and that the server stores until the task leaves the history. A node packs its outputs into one
-// archive, a gzipped tar file, when its scripts have ended.
+// Package outputs describes the outputs of tasks. These are the files that the nodes of a task
+// leave behind, and that the server stores until the task leaves the history. A node packs its
+// outputs into one archive, a gzipped tar file, when its scripts have ended.
 package outputs
 
 import (

@@ -1,5 +1,5 @@
-// Package overview defines the short responses of the server: tasks as rows of a table, counts
-// of tasks, and the capacity of the cluster.
+// Package overview defines the short responses of the server. They are tasks as rows of a
+// table, counts of tasks, and the capacity of the cluster.
 package overview
 
 import (

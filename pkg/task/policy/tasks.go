@@ -1,5 +1,5 @@
-// Package policy decides what the tasks of a server may request: amounts of resources,
-// labels and annotations that other programs read, and objects of the cluster.
+// Package policy decides what tasks may request. It limits amounts of resources, labels and
+// annotations that other programs read, and objects of the cluster.
 package policy
 
 import (

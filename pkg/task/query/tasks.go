@@ -1,6 +1,6 @@
-// Package query defines the parameters of GET /tasks: the filters, the order and the pages of
-// a list of tasks. The client writes the parameters, and the server reads them. The package
-// performs no I/O.
+// Package query defines the parameters of lists of tasks. They are the filters, the order and
+// the pages of GET /tasks. The client writes the parameters, and the server reads them. The
+// package performs no I/O.
 package query
 
 import (

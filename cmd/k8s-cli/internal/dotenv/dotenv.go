@@ -1,4 +1,4 @@
-// Package dotenv reads files of environment variables: NAME=VALUE, one variable on a line.
+// Package dotenv reads files of environment variables. A line has the form NAME=VALUE.
 //
 // Blank lines and lines that begin with # have no effect. A line may begin with "export ".
 // A value without quotes ends at the end of the line or before a blank and a #, without

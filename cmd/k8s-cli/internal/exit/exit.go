@@ -1,5 +1,5 @@
-// Package exit defines the exit codes of the CLI, and the error that selects an exit code. It is a
-// package because the internal packages, which cannot import package main, select exit codes too.
+// Package exit defines the exit codes of the CLI. It is a package because the internal
+// packages, which cannot import package main, select exit codes too.
 package exit
 
 import (

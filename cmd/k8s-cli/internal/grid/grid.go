@@ -1,5 +1,5 @@
-// Package grid forms the tasks of a sweep: the combinations of the values of several variables, and
-// copies of a task.
+// Package grid forms the tasks of a sweep. They are the combinations of the values of several
+// variables, or copies of a task.
 package grid
 
 import (

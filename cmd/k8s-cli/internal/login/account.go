@@ -1,5 +1,5 @@
-// Package login logs the user in with each of the server's authentication methods, and creates
-// clients that send the stored credentials.
+// Package login logs the user in with each authentication method. It also creates clients that
+// send the stored credentials.
 package login
 
 import (

@@ -1,5 +1,5 @@
-// Package ref finds the task or the volume that a user means by an id, by the beginning of
-// an id, by a name, or by @last.
+// Package ref finds the task or the volume that a user means. The user writes an id, the
+// beginning of an id, a name, or @last.
 package ref
 
 import (

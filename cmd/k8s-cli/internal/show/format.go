@@ -1,5 +1,5 @@
-// Package show formats the answers of the server: text for people, JSON and YAML for
-// programs. The package sends no requests.
+// Package show formats the answers of the server. People get text, and programs JSON or YAML.
+// The package sends no requests.
 package show
 
 import (

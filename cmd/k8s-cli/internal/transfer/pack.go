@@ -1,5 +1,5 @@
-// Package transfer writes files and directories to archives in the format tar, and reads archives
-// from untrusted sources.
+// Package transfer writes and reads archives in the format tar. It does not trust the sources
+// of the archives that it reads.
 package transfer
 
 import (

@@ -1,5 +1,5 @@
-// Package subject defines the names of NATS streams and subjects that the log, the events and
-// the permissions of subscribers share.
+// Package subject defines the names of NATS streams and subjects. The log, the events and the
+// permissions of subscribers share them.
 package subject
 
 import (
