@@ -4,8 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command -v node >/dev/null || { echo "attack: node is missing: install the package nodejs, and run the command again" >&2; exit 1; }
-
 dir=$PWD/.local/attack
 mkdir -p "$dir"
 exec 9>"$dir/lock"

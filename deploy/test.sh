@@ -168,7 +168,6 @@ case $1 in
     tests -count=1 -timeout 40m ./test/crash
     ;;
   attack)
-    install node nodejs
     programs
     fake
     tests -count=1 -timeout 30m ./test/attack

@@ -91,6 +91,9 @@ func TestDownload(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "node-1")); err == nil {
 		t.Error("node 1 has a directory")
 	}
+	names := func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(task.Status{ID: ".git", Phase: task.Completed, Metadata: task.Metadata{NumNodes: 1}})
+	}
 	for _, tt := range []struct {
 		name  string
 		serve http.HandlerFunc
@@ -106,6 +109,7 @@ func TestDownload(t *testing.T) {
 		{"no outputs", outputServer(t, 1), []string{"abc12345", dir}, 1, "there are no outputs"},
 		{"another checksum", outputServer(t, 8, outputs.Output{Node: 7, Size: 1}), []string{"abc12345", dir}, 1, "repeat the command"},
 		{"no such task", three, []string{"nosuchid", dir}, 102, ""},
+		{"a directory that the server names", names, []string{"abc12345"}, 1, `answered about ".git"`},
 		{"without an id", three, nil, 2, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,5 +73,8 @@ func TestSecretOfNotifications(t *testing.T) {
 	s := notifying(t)
 	if a := s.send("GET", callback.SecretPath, "", userHeader, "bob"); a.StatusCode != 200 || a.body != `{"secret":"whsec_bob"}` || a.Header.Get("Cache-Control") == "" {
 		t.Errorf("%d %s %v", a.StatusCode, a.body, a.Header)
+	}
+	if !strings.Contains(s.logged.String(), `command="read notify secret"`) {
+		t.Errorf("the audit log lacks the request: %s", s.logged)
 	}
 }

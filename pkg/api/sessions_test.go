@@ -132,6 +132,9 @@ func TestSessionOfABrowser(t *testing.T) {
 	if got := s.send("GET", "/session", ""); !strings.Contains(got.body, `"user":"ann"`) || !strings.Contains(got.body, `"by":"proxy"`) {
 		t.Errorf("by the header: %s", got.body)
 	}
+	if got := s.send("GET", "/session", "", userHeader, "-", "Cookie", "k8s-cli-login-error=made-up"); strings.Contains(got.body, "made-up") {
+		t.Errorf("with the error of a login that somebody made up: %s", got.body)
+	}
 	cookie := s.logIn("bob")
 	if got := s.send("GET", "/session", "", page(cookie)...); !strings.Contains(got.body, `"user":"bob"`) || !strings.Contains(got.body, `"by":"session","expires_at":"`) {
 		t.Errorf("logged in: %s", got.body)
@@ -221,6 +224,11 @@ func TestCookiesOfSessions(t *testing.T) {
 		"a cookie with quotes": name + `="` + strings.TrimPrefix(anns, name+"=") + `"x`,
 	} {
 		if got := s.send("GET", "/tasks", "", page(cookie)...); got.StatusCode != 401 {
+			t.Errorf("%s: %d for %q", what, got.StatusCode, cookie)
+		}
+	}
+	for what, cookie := range map[string]string{"one session twice": anns + "; " + anns, "a shorter cookie": anns[:len(anns)-8], "half of each": anns[:60] + bobs[60:]} {
+		if got := s.send("GET", "/tasks", "", page(cookie, "X-Session-Key", sessionKeyOf(anns))...); got.StatusCode != 401 {
 			t.Errorf("%s: %d for %q", what, got.StatusCode, cookie)
 		}
 	}

@@ -125,7 +125,7 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 		claim("train-a-x-ephemeral-0", metav1.ObjectMeta{
 			OwnerReferences: controller, Labels: task.JobLabels("ann", "train", "a", 0), Annotations: map[string]string{task.AnnotationUser: "ann"},
 		}),
-		claim("bare-ephemeral-0", metav1.ObjectMeta{OwnerReferences: controller, Labels: map[string]string{"team": "search"}}),
+		claim("bare-ephemeral-0", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "p"}}, Labels: map[string]string{"team": "search"}}),
 		claim("left-ephemeral-0", metav1.ObjectMeta{Annotations: map[string]string{task.AnnotationUser: "ann"}}), // its pod was deleted, and someone removed the owner reference
 		claim("k8s-cli-log", metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": "k8s-cli-server"}}),
 		claim("existing", metav1.ObjectMeta{}),

@@ -3,156 +3,75 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
+	"net/http"
 	"strings"
 )
 
-// commands are the commands of the CLI that send requests to a server.
-var commands = []string{
-	"auth whoami", "gpus", "nodes", "jobs list", "jobs submit -d task.yaml", "jobs submit --dry-run task.yaml", "jobs status abcd1234", "jobs stop abcd1234", "jobs stop --all", "jobs logs --no-follow abcd1234", "jobs events abcd1234", "jobs spec abcd1234", "jobs wait abcd1234",
-	"jobs rerun abcd1234", "volumes list", "volumes create data 1Gi", "volumes status efgh5678", "volumes delete --force efgh5678", "volumes events efgh5678",
-}
+// The escape sequences change the clipboard, the title and the colors of a terminal: in
+// JSON, and as bytes.
+const (
+	escape      = `\u001b]52;c;ZXZpbA==\u0007\u001b]0;x\u0007\u009b31m`
+	escapeBytes = "\x1b]52;c;ZXZpbA==\x07\u009b31m"
+)
 
-// cliAttacks are attacks of servers on users of the CLI. The tests of cmd/k8s-cli let servers redirect
-// every command, and send control characters in every field.
+// cliAttacks make the CLI print text of a server. The tests of cmd/k8s-cli let servers redirect every
+// command, send control characters in every field, and try to get tokens and to write files.
 func cliAttacks() []attack {
-	return append(append(loginAttacks(), escapeAttacks()...), downloadAttacks()...)
+	plain := func(code int, kind string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, "<html>"+escapeBytes)
+		}
+	}
+	return []attack{
+		printed("a page in place of JSON", "jobs list", plain(200, "text/html")),
+		printed("a page in place of an error", "jobs list", plain(502, "text/html")),
+		printed("a page in place of a name", "auth whoami", plain(500, "text/plain")),
+		printed("the reason of a status line", "jobs list", bytesOf("HTTP/1.1 500 Oh"+escapeBytes+"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")),
+		printed("an answer that is none", "jobs list", bytesOf(escapeBytes+"\r\n\r\n")),
+		printed("a redirect", "jobs list", bytesOf("HTTP/1.1 307 Moved\r\nLocation: http://x/"+escapeBytes+"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")),
+		printed("headers", "jobs list", bytesOf("HTTP/1.1 200 OK\r\nX-Stale: log"+escapeBytes+"\r\nX-Next-Cursor: "+escapeBytes+"\r\nContent-Type: application/json\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{\"tasks\":[]}")),
+		printed("a way to log in", "auth login", says(`{"identified_by":"`+escape+`"}`)),
+		printed("an issuer", "auth login", says(`{"identified_by":"oidc","issuer":"http://127.0.0.1:1/`+escape+`","client_id":"c`+escape+`"}`)),
+	}
 }
 
-const kubeconfigWithToken = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {token: token-for-one-server-alone}}]}`
-
-const kubeconfigWithCommand = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {user: u, cluster: c}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [COMMAND-RAN]}}}]}`
-
-// loginAttacks try to get a token, a user name or a file.
-func loginAttacks() (all []attack) {
-	review := map[string]string{"tokenreview": `{"identified_by":"tokenreview"}`, "tokenreview with an audience": `{"identified_by":"tokenreview","audience":"k8s-cli"}`, "a way that there is not": `{"identified_by":"kubeconfig"}`, "nothing": `{}`, "not JSON": `x`}
-	for name, login := range byName(review) {
-		for kind, kubeconfig := range byName(map[string]string{"a token": kubeconfigWithToken, "a command": kubeconfigWithCommand}) {
-			all = append(all, scene("login: "+name+", kubeconfig with "+kind, "nothing of the kubeconfig is shown", func(ctx context.Context, w *environment) error {
-				h := newHostile(says(login))
-				defer h.Close()
-				u, err := w.cliUser("KUBECONFIG=kubeconfig")
-				if err == nil {
-					err = u.write("kubeconfig", kubeconfig)
-				}
-				if err != nil {
-					return err
-				}
-				out, err := u.run(ctx, h, "", "auth", "login")
-				if _, ran := os.Stat(filepath.Join(u.home, "COMMAND-RAN")); err != nil || ran == nil || strings.Contains(h.told(), secretToken) {
-					return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
-				}
-				return nil
-			}))
+// bytesOf answers with these bytes and closes the connection.
+func bytesOf(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err) // not a connection of HTTP/1.1
 		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, text)
 	}
-	for _, args := range []string{"--token-stdin", "--token " + secretToken, "--from-kubeconfig"} {
-		all = append(all, scene("plain HTTP to another machine: auth login "+args, "refused, the token unseen", func(ctx context.Context, w *environment) error {
-			h := newHostile(says(`{"user":"ann","identified_by":"token"}`))
-			defer h.Close()
-			// A proxy for all requests to other machines sees what a network eavesdropper
-			// would see.
-			u, err := w.cliUser("HTTP_PROXY="+h.URL, "KUBECONFIG=kubeconfig")
-			if err == nil {
-				err = u.write("kubeconfig", kubeconfigWithToken)
-			}
-			if err != nil {
-				return err
-			}
-			out, err := u.runAt(ctx, "http://k8s-cli.example:8000", h, secretToken+"\n", append([]string{"auth", "login"}, strings.Fields(args)...)...)
-			if err != nil || strings.Contains(h.told(), secretToken) {
-				return fmt.Errorf("on the way was seen %q, %w: %s", h.told(), err, out)
-			}
-			return nil
-		}))
+}
+
+// says answers with JSON.
+func says(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body)
 	}
-	for _, args := range []string{"", "--device", "--no-browser"} {
-		all = append(all, scene("login: an issuer that only the server names, "+args, "the issuer is not asked for a token", func(ctx context.Context, w *environment) error {
-			asked := newHostile(says(`{}`))
-			defer asked.Close()
-			h := newHostile(says(`{"identified_by":"oidc","client_id":"k8s-cli","issuer":"` + asked.URL + `"}`))
-			defer h.Close()
-			u, err := w.cliUser()
-			if err != nil {
-				return err
-			}
-			out, err := u.run(ctx, h, "y\n", append([]string{"auth", "login"}, strings.Fields(args)...)...)
-			if err != nil || asked.told() != "" || !strings.Contains(out, "--issuer") {
-				return fmt.Errorf("the issuer was told %q, %w: %s", asked.told(), err, out)
-			}
-			return nil
-		}))
-	}
-	all = append(all, modeAttacks()...)
-	return append(all, control(scene("login: --from-kubeconfig", "the token is shown to the server", func(ctx context.Context, w *environment) error {
-		h := newHostile(says(`{"user":"ann","identified_by":"tokenreview"}`))
+}
+
+// printed runs a command whose output must contain no control characters.
+func printed(name, command string, answer http.HandlerFunc) attack {
+	return scene("escapes: "+name, "no control characters in the output", func(ctx context.Context, w *environment) error {
+		h := newHostile()
 		defer h.Close()
-		u, err := w.cliUser("KUBECONFIG=kubeconfig")
-		if err == nil {
-			err = u.write("kubeconfig", kubeconfigWithToken)
-		}
+		home, err := h.loggedIn(ctx, w)
 		if err != nil {
 			return err
 		}
-		if out, err := u.run(ctx, h, "", "auth", "login", "--from-kubeconfig"); err != nil || !strings.Contains(h.told(), secretToken) {
-			return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
+		h.turn(answer)
+		out, err := h.run(ctx, w, home, "", strings.Fields(command)...)
+		if err == nil && strings.ContainsAny(out, "\x1b\x07\u009b") {
+			err = fmt.Errorf("%q", out)
 		}
-		return nil
-	})))
-}
-
-// modeAttacks check the permissions of the files of a user who has logged in.
-func modeAttacks() (all []attack) {
-	for _, name := range []string{"", "credentials.json", "user.json"} {
-		all = append(all, scene("modes: "+name, "nobody else may read it", func(ctx context.Context, w *environment) error {
-			h := newHostile(nil)
-			defer h.Close()
-			u, err := w.loggedIn(ctx, h, name != "user.json")
-			if err != nil {
-				return err
-			}
-			info, err := os.Stat(u.config(name))
-			if err == nil && info.Mode().Perm()&0o077 != 0 {
-				err = fmt.Errorf("it has %v", info.Mode())
-			}
-			return err
-		}))
-	}
-	for _, mode := range []os.FileMode{0o644, 0o640, 0o620, 0o602} {
-		all = append(all, scene(fmt.Sprintf("modes: credentials with %o", mode), "they are not used", func(ctx context.Context, w *environment) error {
-			h := newHostile(nil)
-			defer h.Close()
-			u, err := w.loggedIn(ctx, h, true)
-			if err == nil {
-				err = os.Chmod(u.config("credentials.json"), mode)
-			}
-			if err != nil {
-				return err
-			}
-			h.turn(says(`{"tasks":[]}`))
-			if out, err := u.run(ctx, h, "", "jobs", "list"); err != nil || strings.Contains(h.told(), secretToken) {
-				return fmt.Errorf("the server was told %q, %w: %s", h.told(), err, out)
-			}
-			return nil
-		}))
-	}
-	return append(all, scene("a token for another server", "it is not sent", func(ctx context.Context, w *environment) error {
-		h, other := newHostile(nil), newHostile(says(`{"tasks":[]}`))
-		defer h.Close()
-		defer other.Close()
-		u, err := w.loggedIn(ctx, h, true)
-		if err != nil {
-			return err
-		}
-		for _, command := range commands {
-			if _, err := u.run(ctx, other, "", strings.Fields(command)...); err != nil {
-				return err
-			}
-		}
-		if strings.Contains(other.told(), secretToken) {
-			return fmt.Errorf("the other server was told %q", other.told())
-		}
-		return nil
-	}))
+		return err
+	})
 }

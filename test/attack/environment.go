@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"k8s-cli/test/testkit"
 )
@@ -28,20 +27,16 @@ const (
 	byToken   mode = "token"  // accepts the tokens of a file; root is an administrator
 	byOIDC    mode = "oidc"   // accepts ID tokens; the user is the subject
 	byEmail   mode = "email"  // accepts ID tokens; the user is the e-mail address; root@example.com is an administrator
-	byReview  mode = "review" // uses TokenReview, through a proxy that counts requests
 	farProxy  mode = "far"    // trusts X-User from 10.0.0.0/8
 	nearProxy mode = "near"   // trusts X-User from 127.0.0.0/8; root is an administrator
-	allowExec mode = "exec"   // trusts X-User, and allows sessions in tasks
 )
 
 // An environment is the target of attacks: servers and their cluster.
 type environment struct {
 	options options
 	dir     string
-	rest    *rest.Config
 	cluster kubernetes.Interface
 	issuer  *issuer
-	counter *counter
 	servers servers
 	mark    string // label of the namespaces of this run
 
@@ -61,11 +56,10 @@ func newEnvironment(o options, dir string) (*environment, error) {
 	if _, err := cluster.Discovery().ServerVersion(); err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	w := &environment{options: o, dir: dir, rest: cluster.Config, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
+	w := &environment{options: o, dir: dir, cluster: cluster, mark: strings.ToLower(rand.Text()[:6]), belongings: map[mode]*belongings{}}
 	w.servers.started = map[mode]*starting{}
 	w.issuer = newIssuer()
-	w.counter, err = newCounter(cluster.Config)
-	return w, err
+	return w, nil
 }
 
 // close ends the servers and deletes their namespaces.
@@ -76,7 +70,6 @@ func (w *environment) close() (failed error) {
 		failed = errors.Join(failed, w.cluster.CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{}))
 	}
 	w.issuer.Close()
-	w.counter.Close()
 	return failed
 }
 
@@ -91,9 +84,6 @@ func (w *environment) start(ctx context.Context, m mode) (*server, error) {
 	if _, err := w.cluster.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("start the server for %s: %w", m, err)
 	}
-	if err := w.plantClaims(ctx, s.namespace); err != nil {
-		return nil, fmt.Errorf("start the server for %s: %w", m, err)
-	}
 	flags, err := w.flags(m, s)
 	if err != nil {
 		return nil, fmt.Errorf("start the server for %s: %w", m, err)
@@ -106,14 +96,8 @@ func (w *environment) start(ctx context.Context, m mode) (*server, error) {
 
 // flags returns the flags of the server of a mode.
 func (w *environment) flags(m mode, s *server) ([]string, error) {
-	data := filepath.Join(w.dir, string(m))
-	kubeconfig := w.options.kubeconfig
 	var own []string
 	switch m {
-	case byHeader:
-		own = []string{"--notify-hosts", "*.notify.example,127.0.0.1:1"}
-	case allowExec:
-		own = []string{"--allow-exec"}
 	case byToken:
 		path, err := w.tokensFile()
 		if err != nil {
@@ -124,12 +108,6 @@ func (w *environment) flags(m mode, s *server) ([]string, error) {
 		own = []string{"--auth", "oidc", "--oidc-issuer", w.issuer.URL, "--oidc-client-id", audience, "--admins", "root,group:ops"}
 	case byEmail:
 		own = []string{"--auth", "oidc", "--oidc-issuer", w.issuer.URL, "--oidc-client-id", audience, "--oidc-user-claim", "email", "--admins", "root@example.com"}
-	case byReview:
-		path, err := w.counter.kubeconfig(w.dir)
-		if err != nil {
-			return nil, err
-		}
-		kubeconfig, own = path, []string{"--auth", "tokenreview", "--token-audience", audience}
 	case farProxy:
 		own = []string{"--trusted-proxies", "10.0.0.0/8"}
 	case nearProxy:
@@ -144,7 +122,7 @@ func (w *environment) flags(m mode, s *server) ([]string, error) {
 		s.nats = address
 	}
 	return append([]string{
-		"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", kubeconfig, "--data-dir", data,
+		"--listen", "127.0.0.1:0", "--namespace", s.namespace, "--kubeconfig", w.options.kubeconfig, "--data-dir", filepath.Join(w.dir, string(m)),
 		"--durability", "os", "--nats-listen", s.nats, "--advertise-url", "http://127.0.0.1:1",
 	}, own...), nil
 }

@@ -23,7 +23,6 @@ type options struct {
 	kubeconfig string
 	programs   string
 	only       string
-	short      bool
 	verbose    bool
 }
 
@@ -31,7 +30,6 @@ func (o *options) define(f *flag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig of a cluster that may be written to; its nodes may be fake")
 	f.StringVar(&o.programs, "programs", "", "directory of k8s-cli and k8s-cli-server (default: they are built)")
 	f.StringVar(&o.only, "only", "", "run only attacks whose GROUP/NAME matches this regular expression")
-	f.BoolVar(&o.short, "short", false, "run the short form: fewer requests")
 	f.BoolVar(&o.verbose, "v", false, "print every attack")
 }
 

@@ -36,10 +36,6 @@ func closed(all ...int) want {
 	}}
 }
 
-// rejected accepts every answer but a success: a 4xx or 5xx, or a closed connection without
-// an answer.
-var rejected = want{"no success", func(a answer) bool { return a.code >= 400 || a.answers == 0 && a.closed }}
-
 // without accepts an answer that contains none of these texts and that other accepts.
 func without(other want, texts ...string) want {
 	return want{fmt.Sprintf("%s, and nowhere in it %q", other.text, texts), func(a answer) bool {

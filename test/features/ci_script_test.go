@@ -85,7 +85,7 @@ func TestCIScriptPassesNoCommandsOn(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
 	ann.login(t)
-	ann.put(t, map[string]string{"task.yaml": yaml("run", "echo '::error::injected'\necho 'x##vso[task.setvariable variable=PATH]injected'\n")})
+	ann.put(t, map[string]string{"task.yaml": yaml("run", "echo '::error::injected'\necho 'x##vso[task.setvariable variable=PATH]injected'\necho '##[error]injected'\n")})
 	for _, system := range []string{"GITHUB_ACTIONS", "TF_BUILD"} {
 		c, _ := ann.ciScript(t, "task.yaml")
 		c.Env = append(c.Env, system+"=true")
@@ -96,10 +96,10 @@ func TestCIScriptPassesNoCommandsOn(t *testing.T) {
 		case "GITHUB_ACTIONS":
 			first, rest, _ := strings.Cut(out, "\n")
 			token, stops := strings.CutPrefix(first, "::stop-commands::")
-			before, _, resumes := strings.Cut(rest, "\n::"+token+"::\n")
-			held = stops && len(token) == 32 && resumes && strings.Contains(before, "::error::injected")
+			before, after, resumes := strings.Cut(rest, "\n::"+token+"::\n")
+			held = stops && len(token) == 32 && resumes && strings.Contains(before, "::error::injected") && !strings.Contains(after, "injected")
 		case "TF_BUILD":
-			held = strings.Contains(out, "x# #vso[task.setvariable variable=PATH]injected") && !strings.Contains(out, "##vso[")
+			held = strings.Contains(out, "x# #vso[task.setvariable variable=PATH]injected") && !strings.Contains(out, "##vso[") && !strings.Contains(out, "##[")
 		}
 		if r.code != 0 || !held {
 			t.Errorf("%s: exit code %d\n%s%s", system, r.code, r.out, r.errOut)
