@@ -106,6 +106,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"text", "run: true", []string{"Content-Type", "text/plain"}, 415, "application/x-ndjson"},
 		{"too many", "[" + strings.Repeat("1,", submission.MaxBatchItems) + "1]", nil, 413, "more than 50000 tasks"},
 		{"too large", `[{"run":"` + strings.Repeat("x", submission.MaxBatchBytes) + `"}]`, nil, 413, "larger than 67108864 bytes"},
+		{"compressed", gzipped("[" + one + "]"), []string{"Content-Encoding", "gzip"}, 400, ""}, // a small body could become a large one
 		{"a long key", one, []string{"Idempotency-Key", strings.Repeat("k", 250)}, 422, "Idempotency-Key"},
 		{"nobody's", one, []string{"X-User", "-"}, 401, "X-User"},
 	} {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -209,6 +210,14 @@ func (a answered) names(t *testing.T) string {
 		}
 	}
 	return strings.Join(names, " ")
+}
+
+func gzipped(text string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
 }
 
 // raw sends raw requests one after the other on one connection, and returns their

@@ -54,7 +54,6 @@ func groups() []group {
 		{"pod_config", podConfigAttacks, 16},
 		{"metadata", metadataAttacks, 16},
 		{"classes", classAttacks, 16},
-		{"bombs", bombAttacks, 2},
 		{"nats", natsAttacks, 8},
 		{"cli", cliAttacks, 8},
 	}

@@ -60,13 +60,13 @@ func TestNamesOfAttacksAreUnique(t *testing.T) {
 // success the right answer.
 func TestWantsDistinguishAnswers(t *testing.T) {
 	fine := answer{code: 200, answers: 1, body: []byte(mark), raw: []byte(mark)}
-	for _, right := range []want{unauthorized, forbidden, invalid, refused, closed(400), without(works, mark), showing(works, "none of it")} {
+	for _, right := range []want{unauthorized, forbidden, invalid, closed(400), without(works, mark), showing(works, "none of it")} {
 		if right.holds(fine) {
 			t.Errorf("%q holds for %s", right.text, fine)
 		}
 	}
 	bad := answer{code: 400, answers: 1, closed: true}
-	for _, right := range []want{invalid, refused, closed(400), without(refused, mark)} {
+	for _, right := range []want{invalid, closed(400), without(invalid, mark)} {
 		if !right.holds(bad) {
 			t.Errorf("%q does not hold for %s", right.text, bad)
 		}

@@ -24,7 +24,6 @@ var (
 	unauthorized = codes(401)
 	forbidden    = codes(403)
 	invalid      = codes(400, 422)
-	refused      = want{"a code from 400 to 499", func(a answer) bool { return a.code >= 400 && a.code < 500 }}
 )
 
 // closed accepts one of these status codes, if there is exactly one answer and the server
