@@ -169,9 +169,7 @@ func TestARefusalLeavesNothingBehind(t *testing.T) {
 	if r := w.record("a"); r.Phase != task.Failed || r.Reason != "Invalid" || r.Message != "create job train-a-node-2: "+invalid.Error() {
 		t.Errorf("record %+v", r)
 	}
-	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
-		t.Errorf("error %v", err)
-	}
+	w.mustFail("a", errDeletionPending)
 	w.must("a", "cleaned_up")
 	if left := w.jobsByName(); len(left) != 0 {
 		t.Errorf("jobs %v", left)

@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,9 +21,7 @@ func TestAJobThatIsSeenToGoIsNotAskedForAgain(t *testing.T) {
 	w.must("a", "applied")
 	w.await("a", "Job", func(v task.View) bool { return v.Jobs[0] != nil })
 	w.stop("a")
-	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
-		t.Fatalf("error %v", err)
-	}
+	w.mustFail("a", errDeletionPending)
 	w.await("a", "deletion", func(v task.View) bool { return v.Jobs[0] == nil })
 	w.must("a", "cleaned_up")
 	w.mustCall("create train-a", "delete train-a")
@@ -42,9 +39,7 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 	w.stop("a")
 	w.calls()
 	for range 3 {
-		if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
-			t.Fatalf("error %v", err)
-		}
+		w.mustFail("a", errDeletionPending)
 	}
 	w.mustCall("delete train-a-node-0", "delete train-a-node-1")
 }

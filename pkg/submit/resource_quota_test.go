@@ -274,9 +274,7 @@ func TestAJobThatRunsIsNotYielded(t *testing.T) {
 	if _, err := w.step("a"); err == nil {
 		t.Fatal("no error")
 	}
-	if _, err := w.step("b"); !errors.Is(err, errYielded) {
-		t.Errorf("error %v", err)
-	}
+	w.mustFail("b", errYielded, "blocked")
 	left := w.jobsByName()
 	if _, ok := left["train-b-node-3"]; !ok || len(left) != 7 {
 		t.Errorf("%d Jobs are left: %v", len(left), left)

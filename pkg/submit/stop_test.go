@@ -20,9 +20,7 @@ func TestAStoppedTaskHasNoJobsAnyMore(t *testing.T) {
 		w.submit("a", nodes)
 		w.must("a", "applied")
 		w.stop("a")
-		if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
-			t.Errorf("error %v", err)
-		}
+		w.mustFail("a", errDeletionPending)
 		if left := w.jobsByName(); len(left) != 0 {
 			t.Errorf("of %d nodes %d Jobs are left after one look", nodes, len(left))
 			for len(w.jobsByName()) > 0 {
@@ -174,9 +172,7 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	if facts, err := w.step("a"); !apierrors.IsServiceUnavailable(err) || len(facts) != 0 {
 		t.Errorf("facts %q, error %v", facts, err)
 	}
-	if _, err := w.step("a"); !errors.Is(err, errDeletionPending) {
-		t.Errorf("error %v", err)
-	}
+	w.mustFail("a", errDeletionPending)
 	w.must("a", "cleaned_up")
 }
 
