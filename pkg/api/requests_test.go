@@ -189,6 +189,20 @@ func TestPathsThatWouldBeReadAsOthers(t *testing.T) {
 	}
 }
 
+// A server accepts a request line with an absolute URL, as proxies get.
+func TestAbsoluteRequestURLs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{})
+	for request, code := range map[string]int{
+		"GET http://x/tasks?limit=1": 200, "GET https://x/tasks": 200, "GET http://x": 200,
+		"GET http://x//tasks": 404, "POST http://x/tasks//stop": 404, "GET http://x/tasks/x/../../volumes": 404,
+	} {
+		if a := s.raw(request + " HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n")[0]; a.StatusCode != code {
+			t.Errorf("%s: %d %s, want %d", request, a.StatusCode, a.body, code)
+		}
+	}
+}
+
 func TestTakenIDIsReplaced(t *testing.T) {
 	t.Parallel()
 	taken := 0

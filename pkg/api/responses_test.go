@@ -79,7 +79,7 @@ func TestAServerThatEndsAsItBegins(t *testing.T) {
 func TestCommandsHaveTheParametersOfRequests(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{})
-	s.send("POST", "/tasks/submit", `{"run":"true"}`, userHeader, "a@b")
+	s.send("POST", "/tasks/submit", `{"run":"true"}`, userHeader, "a@b", "Content-Type", "application/problem+json; charset=utf-8")
 	s.send("POST", "/tasks/submit", "run: true\nresources: {image_id: 'docker:debian'}\n", "Content-Type", typeYAML+"; charset=utf-8")
 	s.send("POST", "/tasks/abc/stop", "", userHeader, "a-b")
 	s.send("POST", "/tasks/stop?all_users=1", "")
@@ -294,10 +294,12 @@ func TestLogOptions(t *testing.T) {
 		{"?tail=-1", task.LogOptions{}, `tail: "-1" is not a number of lines`},
 		{"?tail=x", task.LogOptions{}, `tail: "x" is not a number of lines`},
 		{"?node=-1", task.LogOptions{}, `node: "-1" is not the rank of a node`},
+		{"?node=x", task.LogOptions{}, `node: "x" is not the rank of a node`},
 		{"?since=-5m", task.LogOptions{}, `since: "-5m" is neither an age`},
 		{"?since=yesterday", task.LogOptions{}, `since: "yesterday" is neither an age`},
 		{"?since=2126-01-02T03:04:05Z", task.LogOptions{}, `since: "2126-01-02T03:04:05Z" has not come yet`},
 		{"?follow=maybe", task.LogOptions{}, `follow: "maybe" is neither true nor false`},
+		{"?timestamps=2", task.LogOptions{}, `timestamps: "2" is neither true nor false`},
 	} {
 		a := s.send("GET", "/tasks/a/logs"+tt.query, "")
 		if tt.err != "" {
