@@ -141,13 +141,14 @@ func (c *cluster) installRights(t *testing.T) (given []string) {
 }
 
 // token returns a token for a service account, and creates the service account if it does not exist.
-func (c *cluster) token(t *testing.T, name, audience string) string {
+// Without audiences the token is for the API server.
+func (c *cluster) token(t *testing.T, name string, audiences ...string) string {
 	t.Helper()
 	accounts := c.CoreV1().ServiceAccounts(c.namespace)
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
 	got, err := accounts.CreateToken(t.Context(), name, request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -189,11 +190,7 @@ func forgetfulAPIServer(t *testing.T, account string) string {
 	}
 	front := httptest.NewServer(proxy)
 	t.Cleanup(front.Close)
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := testkit.WriteKubeconfig(file, front.URL); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return kubeconfigFor(t, front.URL)
 }
 
 // rightsUsed returns what an account used and what it was denied, according to the audit

@@ -84,7 +84,7 @@ func TestLogFollowersOfFakePods(t *testing.T) {
 
 	var readers []*reader
 	for range tasks {
-		id := there.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {metadata: {annotations: {pod-end.k8s-cli.local/after: 1h}}}}}")
+		id := there.submit(t, endsAfter("1h"))
 		for range followers {
 			readers = append(readers, there.follow(t, id, client.LogOptions{}))
 		}

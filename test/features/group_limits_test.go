@@ -12,7 +12,6 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/taskfile"
 )
 
 // countsJobs counts the Jobs of a group that have not ended, from their first appearance on. The
@@ -59,10 +58,7 @@ func TestMaxParallelOfFakePods(t *testing.T) {
 	const tasks, limit = 60, 4
 	s := c.serve(t, "--nats-url", external(t), "--allowed-annotations", "pod-end.k8s-cli.local/")
 	ann := s.as(t, "ann")
-	spec, _, err := taskfile.Parse([]byte("run: 'true'\nconfig: {kubernetes: {pod_config: {metadata: {annotations: {pod-end.k8s-cli.local/after: 300ms}}}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := parse(t, endsAfter("300ms"))
 	jobs := c.countsJobs(t, "sweep")
 	items := make([]client.Item, tasks)
 	for i := range items {

@@ -13,7 +13,6 @@ import (
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
-	"k8s-cli/pkg/taskfile"
 )
 
 // awaitGroup waits until the state of a group satisfies ok.
@@ -78,10 +77,7 @@ func TestStopGroupOfFakePods(t *testing.T) {
 	const tasks, jobs, others = 200, 20, 5
 	s := c.serve(t, "--max-active-jobs", fmt.Sprint(jobs), "--allowed-annotations", "pod-end.k8s-cli.local/")
 	ann := s.as(t, "ann")
-	spec, _, err := taskfile.Parse([]byte("run: 'true'\nconfig: {kubernetes: {pod_config: {metadata: {annotations: {pod-end.k8s-cli.local/after: 1h}}}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := parse(t, endsAfter("1h"))
 	var items []client.Item
 	for n := range tasks + others {
 		items = append(items, client.Item{Spec: spec, Membership: group.Membership{Group: map[bool]string{true: "sweep", false: "other"}[n < tasks]}})

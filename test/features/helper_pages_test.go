@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -126,19 +123,24 @@ func newScene(t *testing.T, s *server) scene {
 	if err := os.Symlink(os.Getenv(testkit.EnvPrograms), filepath.Join(u.home, "bin")); err != nil {
 		t.Fatal(err)
 	}
-	u.writeKubeconfig(t)
+	changeKubeconfig(t, filepath.Join(u.home, ".kube", "config"), func(c *clientcmdapi.Config) {
+		c.Contexts[c.CurrentContext].Namespace = u.namespace // the namespace of the server
+	})
 	return scene{user: u, replace: []string{"localhost:8000", strings.TrimPrefix(s.url, "http://")}}
 }
 
-// writeKubeconfig writes ~/.kube/config, whose namespace is that of the server.
-func (u *user) writeKubeconfig(t *testing.T) {
+// changeKubeconfig writes a changed copy of the kubeconfig of the cluster.
+func changeKubeconfig(t *testing.T, path string, change func(*clientcmdapi.Config)) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
-	if err == nil {
-		config.Contexts[config.CurrentContext].Namespace = u.namespace
-		err = clientcmd.WriteToFile(*config, filepath.Join(u.home, ".kube", "config"))
-	}
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clientcmd.ResolveLocalPaths(config); err != nil {
+		t.Fatal(err)
+	}
+	change(config)
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -221,12 +223,10 @@ func authScene(t *testing.T) scene {
 	testkit.Write(t, tokens, fmt.Sprintf("%x bob\n", sha256.Sum256([]byte("the token of bob"))))
 	byToken := c.serve(t, "--auth", "token", "--tokens-file", tokens)
 	reviewed, audience := c.serve(t, "--auth", "tokenreview"), c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli")
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
-	if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	with := filepath.Join(s.user.home, "with-token")
-	c.writeTokenConfig(t, with)
+	changeKubeconfig(t, with, func(config *clientcmdapi.Config) {
+		config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo] = &clientcmdapi.AuthInfo{Token: c.token(t, "ann")}
+	})
 	s.env = []string{"KUBECONFIG=" + filepath.Join(s.user.home, ".kube", "config"), "PATH=" + os.Getenv(testkit.EnvPrograms) + ":" + kubectl(t) + ":" + os.Getenv("PATH")}
 	const login = "k8s-cli auth login "
 	s.replace = append(s.replace,
@@ -235,24 +235,6 @@ func authScene(t *testing.T) scene {
 		login+"--from-kubeconfig", "KUBECONFIG="+with+" K8S_CLI_API_URL="+reviewed.url+" "+login+"--from-kubeconfig",
 		"| "+login+"--token-stdin", "| K8S_CLI_API_URL="+audience.url+" "+login+"--token-stdin")
 	return s
-}
-
-// writeTokenConfig writes a kubeconfig with a token of the service account ann.
-func (c *cluster) writeTokenConfig(t *testing.T, path string) {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := c.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), "ann", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	user := config.Contexts[config.CurrentContext].AuthInfo
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: got.Status.Token}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // kubectl returns the directory of the kubectl of the local cluster. The first call of this

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
@@ -33,18 +36,37 @@ func (s *server) as(t *testing.T, name string) *user {
 	return &user{Client: c, server: s, name: name, home: t.TempDir()}
 }
 
-// submit submits a task, written as a task file, and returns its id.
-func (u *user) submit(t *testing.T, file string) string {
+// parse returns the task of a task file.
+func parse(t *testing.T, file string) task.Spec {
 	t.Helper()
 	parsed, _, err := taskfile.Parse([]byte(file))
 	if err != nil {
 		t.Fatalf("the task file of this test: %v\n%.500s", err, file)
 	}
-	got, err := u.Submit(t.Context(), parsed)
+	return parsed
+}
+
+// endsAfter is the file of a task whose fake pod ends after a time.
+func endsAfter(t string) string {
+	return "run: 'true'\nconfig: {kubernetes: {pod_config: {metadata: {annotations: {pod-end.k8s-cli.local/after: " + t + "}}}}}"
+}
+
+// submit submits a task, written as a task file, and returns its id.
+func (u *user) submit(t *testing.T, file string) string {
+	t.Helper()
+	got, err := u.Submit(t.Context(), parse(t, file))
 	if err != nil {
 		t.Fatalf("submit: %v", err)
 	}
 	return got.ID
+}
+
+// patchJob changes a Job as another client of the cluster does.
+func (u *user) patchJob(t *testing.T, job, patch string) {
+	t.Helper()
+	if _, err := u.BatchV1().Jobs(u.namespace).Patch(t.Context(), job, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // task returns the status of a task.

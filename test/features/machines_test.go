@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/taskfile"
 )
 
 // A machine is a node of the cluster whose kubelet is the test. The scheduler and all
@@ -188,14 +187,10 @@ func TestSpotTaskRunsOnASpotMachine(t *testing.T) {
 		corev1.Taint{Key: machineTaint, Value: ann.namespace, Effect: corev1.TaintEffectNoSchedule},
 		corev1.Taint{Key: "cloud.google.com/gke-spot", Value: "true", Effect: corev1.TaintEffectNoSchedule},
 	}}})
-	file := fmt.Sprintf("resources: {use_spot: true, cpus: 1}\nrun: 'true'\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {k8s-cli.test/spot-of: %s}, tolerations: [{key: %s, operator: Exists}]}}}}", ann.namespace, machineTaint)
-	parsed, _, err := taskfile.Parse([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := parse(t, fmt.Sprintf("resources: {use_spot: true, cpus: 1}\nrun: 'true'\nconfig: {kubernetes: {pod_config: {spec: {nodeSelector: {k8s-cli.test/spot-of: %s}, tolerations: [{key: %s, operator: Exists}]}}}}", ann.namespace, machineTaint))
 	var id string
 	eventually(t, "the spot machine to be known", func() (string, bool) {
-		got, err := ann.Submit(t.Context(), parsed)
+		got, err := ann.Submit(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
 		}

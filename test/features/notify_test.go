@@ -19,7 +19,6 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
-	"k8s-cli/pkg/taskfile"
 )
 
 // A hook receives notifications.
@@ -144,10 +143,7 @@ func TestNotificationsOfFakePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	up.secret, down.secret = secret, secret
-	spec, _, err := taskfile.Parse([]byte("run: 'true'\nconfig: {kubernetes: {pod_config: {metadata: {annotations: {pod-end.k8s-cli.local/after: 200ms}}}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := parse(t, endsAfter("200ms"))
 	items := make([]client.Item, tasks)
 	for i := range items {
 		items[i] = client.Item{Spec: spec, Membership: group.Membership{Group: "up"}}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
@@ -174,17 +175,12 @@ func linkTo(t *testing.T, address string) *testkit.Link {
 // kubeconfig returns a kubeconfig that leads over the link.
 func (l apiLink) kubeconfig(t *testing.T) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + l.Address()
-	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	changeKubeconfig(t, path, func(c *clientcmdapi.Config) {
+		for _, cluster := range c.Clusters {
+			cluster.Server = "https://" + l.Address()
+		}
+	})
 	return path
 }
 

@@ -14,10 +14,11 @@ import (
 	"k8s-cli/test/testkit"
 )
 
-func kubeconfigFor(t *testing.T, address string) string {
+// kubeconfigFor returns a kubeconfig for the API server at a URL.
+func kubeconfigFor(t *testing.T, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := testkit.WriteKubeconfig(path, "https://"+address); err != nil {
+	if err := testkit.WriteKubeconfig(path, url); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -40,7 +41,7 @@ func TestStartupErrors(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{"no cluster", []string{"--kubeconfig", kubeconfigFor(t, cluster), "--nats-listen", "off", "--data-dir", t.TempDir(), "--start-timeout", "2s"}, 1, cluster},
+		{"no cluster", []string{"--kubeconfig", kubeconfigFor(t, "https://"+cluster), "--nats-listen", "off", "--data-dir", t.TempDir(), "--start-timeout", "2s"}, 1, cluster},
 		{"no NATS", []string{"--kubeconfig", kubeconfig, "--nats-url", "nats://" + nats, "--start-timeout", "2s"}, 1, nats},
 		{"no kubeconfig", []string{"--kubeconfig", "/nowhere/kubeconfig", "--nats-listen", "off", "--data-dir", t.TempDir()}, 1, "/nowhere/kubeconfig"},
 		{"a broken kubeconfig", []string{"--kubeconfig", filepath.Join(file(t, "kubeconfig", "{")), "--nats-listen", "off", "--data-dir", t.TempDir()}, 1, "kubeconfig"},

@@ -157,16 +157,9 @@ func TestTaskSuspendedByQueue(t *testing.T) {
 	id := ann.submit(t, "config: {kubernetes: {kueue: {local_queue_name: night}}}\n"+yaml("run", endless))
 	ann.await(t, id, task.Running)
 	job := ann.jobs(t, id)[0].Name
-	suspend := func(wanted string) {
-		t.Helper()
-		patch := []byte(`{"spec":{"suspend":` + wanted + `}}`)
-		if _, err := ann.BatchV1().Jobs(ann.namespace).Patch(t.Context(), job, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	suspend("true")
+	ann.patchJob(t, job, `{"spec":{"suspend":true}}`)
 	ann.awaitExplained(t, id, task.Running, explanation{"JobSuspended", "^waiting in the queue night", "^The queue starts the task"})
-	suspend("false")
+	ann.patchJob(t, job, `{"spec":{"suspend":false}}`)
 	ann.awaitWhere(t, id, "running again, for no reason", func(s task.Status) bool { return s.Metadata.Running == 1 && s.Metadata.Reason == "" })
 	ann.stop(t, id)
 }

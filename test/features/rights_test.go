@@ -1,14 +1,13 @@
 package features
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"k8s-cli/pkg/task"
 )
@@ -29,20 +28,12 @@ func (c *cluster) asUser(t *testing.T, name string, rules []rbacv1.PolicyRule) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Impersonate = name
-	}
-	if err := clientcmd.ResolveLocalPaths(config); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	changeKubeconfig(t, path, func(c *clientcmdapi.Config) {
+		for _, user := range c.AuthInfos {
+			user.Impersonate = name
+		}
+	})
 	return path
 }
 

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/taskfile"
 )
 
 // The objects of a dry run are objects that the API server accepts and that a submission
@@ -34,10 +33,7 @@ setup: echo set up
 run: echo $A`,
 		"two nodes": "num_nodes: 2\nrun: echo $SKYPILOT_NODE_RANK",
 	} {
-		parsed, _, err := taskfile.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := parse(t, text)
 		got, err := ann.Preview(t.Context(), parsed)
 		if err != nil || len(got.Warnings) > 0 && name != "much" { // warning: the volume may not be bound yet
 			t.Fatalf("%s: %+v, %v", name, got, err)

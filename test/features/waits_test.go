@@ -72,10 +72,7 @@ func TestTaskSuspendedByHand(t *testing.T) {
 	ann := newUser(t)
 	id := ann.submit(t, yaml("run", endless))
 	job := ann.awaitJobs(t, id, 1)[0].Name
-	patch := []byte(`{"spec":{"suspend":true}}`)
-	if _, err := ann.BatchV1().Jobs(ann.namespace).Patch(t.Context(), job, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	ann.patchJob(t, job, `{"spec":{"suspend":true}}`)
 	s := ann.awaitWhere(t, id, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
 	if want := (explanation{"JobSuspended", "^the Job is suspended, but not by k8s-cli", "ask the queue's administrator"}); !want.of(s.Metadata) {
 		t.Errorf("the task is %s, with the hint %q", sketch(s), s.Metadata.Hint)
@@ -199,25 +196,18 @@ func TestFormerJobIsBeingDeleted(t *testing.T) {
 	lift := ann.limitTo(t, jobQuota, "2")
 	id := ann.submit(t, "num_nodes: 2\nrun: 'true'")
 	job := ann.awaitJobs(t, id, 1)[0].Name
-	jobs := ann.BatchV1().Jobs(ann.namespace)
-	patch := func(job, patch string) {
-		t.Helper()
-		if _, err := jobs.Patch(t.Context(), job, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	patch(job, `{"metadata":{"finalizers":["k8s-cli.test/hold"]}}`)
-	if err := jobs.Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
+	ann.patchJob(t, job, `{"metadata":{"finalizers":["k8s-cli.test/hold"]}}`)
+	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// The server sees changes of Jobs in order. Once the server has seen this change, the
 	// server has also seen the deletion, and does not start the task with the terminating
 	// Job.
-	patch(marker, `{"spec":{"suspend":true}}`)
+	ann.patchJob(t, marker, `{"spec":{"suspend":true}}`)
 	ann.awaitWhere(t, other, "suspended", func(s task.Status) bool { return s.Metadata.Reason == "JobSuspended" })
 	lift()
 	ann.awaitExplained(t, id, task.Pending, explanation{"Terminating", "the former object of that name is still being deleted", "^Wait: the task continues"})
-	patch(job, `{"metadata":{"finalizers":[]}}`)
+	ann.patchJob(t, job, `{"metadata":{"finalizers":[]}}`)
 	ann.await(t, id, task.Completed)
 	ann.stop(t, other)
 }
