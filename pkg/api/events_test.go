@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -190,11 +189,7 @@ func TestAListenerThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	told := newScript()
 	s := serveScript(t, told)
-	conn, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := s.dial()
 	if _, err := io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nAccept: "+typeEvents+"\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}

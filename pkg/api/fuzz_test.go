@@ -118,19 +118,8 @@ func FuzzThroughProxy(f *testing.F) {
 	}
 	w := &witness{byHeader: true}
 	s := watched(w)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, listener) }()
-	f.Cleanup(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			f.Errorf("Run ended with %v", err)
-		}
-	})
+	listener := listen(f)
+	background(f, func(ctx context.Context) error { return s.Run(ctx, listener) })
 	to := &url.URL{Scheme: "http", Host: listener.Addr().String()}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)

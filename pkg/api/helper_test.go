@@ -77,6 +77,16 @@ type served struct {
 	logged  *strings.Builder // read only after the response has arrived
 }
 
+// listen returns a listener on a free port of this machine.
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
 func serve(t *testing.T, f *fake) *served {
 	t.Helper()
 	return serveWith(t, f, func(*Config) {})
@@ -86,10 +96,13 @@ func serve(t *testing.T, f *fake) *served {
 func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	t.Helper()
 	f.health.Ready = !f.health.Leading // a test that sets only Leading wants a server that is starting
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	return f.serve(t, change, f.newServer)
+}
+
+// serve runs the server that newServer returns for the changed settings.
+func (f *fake) serve(t *testing.T, change func(*Config), newServer func(Config) *Server) *served {
+	t.Helper()
+	listener := listen(t)
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8},
@@ -101,7 +114,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 	config.Hosts = []string{"x"} // Host of the requests that tests write by hand
 	change(&config)
 	s.config = config
-	s.server = f.newServer(config)
+	s.server = newServer(config)
 	server := s.server
 	server.patience = time.Hour // however busy the machine is
 	background(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
@@ -109,7 +122,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 }
 
 // background calls run, which ends with its context, until the test ends.
-func background(t *testing.T, run func(context.Context) error) {
+func background(t testing.TB, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

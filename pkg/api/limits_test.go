@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -83,26 +82,18 @@ func TestTasksOfAUserAreLimited(t *testing.T) {
 	t.Parallel()
 	s, m := limited(t, task.UserLimits{Active: 3, Waiting: 5})
 	for n := range 3 {
-		if got := s.send(http.MethodPost, "/tasks/submit", small, keyHeader, fmt.Sprint("k", n)); got.StatusCode != 200 {
-			t.Fatalf("task %d: %d %s", n, got.StatusCode, got.body)
-		}
+		s.send(http.MethodPost, "/tasks/submit", small, keyHeader, fmt.Sprint("k", n)).wantOK(t)
 	}
 	got := s.send(http.MethodPost, "/tasks/submit", small)
 	got.wantError(t, 429, "you have 3 active tasks, and the limit per user is 3 (--max-active-tasks)")
 	if got.Header.Get("Retry-After") != "5" {
 		t.Errorf("Retry-After %q", got.Header.Get("Retry-After"))
 	}
-	if got := s.send(http.MethodPost, "/tasks/submit", small, keyHeader, "k1"); got.StatusCode != 200 {
-		t.Errorf("one that was handed in before: %d %s", got.StatusCode, got.body)
-	}
+	s.send(http.MethodPost, "/tasks/submit", small, keyHeader, "k1").wantOK(t)
 	m.has = task.Usage{Waiting: 5}
 	s.send(http.MethodPost, "/tasks/submit", small).wantError(t, 429, "--max-waiting-tasks")
 	m.has = task.Usage{Active: 1}
-	var batch task.Batch
-	answer := s.send(http.MethodPost, "/tasks/batch", strings.Repeat(small+"\n", 4), "Content-Type", "application/x-ndjson")
-	if err := json.Unmarshal([]byte(answer.body), &batch); err != nil {
-		t.Fatalf("%d %s: %v", answer.StatusCode, answer.body, err)
-	}
+	batch := s.send(http.MethodPost, "/tasks/batch", strings.Repeat(small+"\n", 4), "Content-Type", "application/x-ndjson").batch(t)
 	refused := 0
 	for _, r := range batch.Results {
 		if r.Code == 429 {
@@ -132,18 +123,14 @@ func TestRateOfAUserIsLimited(t *testing.T) {
 	t.Parallel()
 	s, _ := limited(t, task.UserLimits{SubmitRate: 0.01, SubmitBurst: 2})
 	for range 2 {
-		if got := s.send(http.MethodPost, "/tasks/submit", small); got.StatusCode != 200 {
-			t.Fatalf("%d %s", got.StatusCode, got.body)
-		}
+		s.send(http.MethodPost, "/tasks/submit", small).wantOK(t)
 	}
 	got := s.send(http.MethodPost, "/tasks/submit", small)
 	got.wantError(t, 429, "more than 0.01 tasks per second")
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	if got := s.send(http.MethodPost, "/tasks/submit", small, userHeader, "bob"); got.StatusCode != 200 {
-		t.Errorf("another user: %d %s", got.StatusCode, got.body)
-	}
+	s.send(http.MethodPost, "/tasks/submit", small, userHeader, "bob").wantOK(t)
 }
 
 func TestLogStreamsOfAUserAreLimited(t *testing.T) {
@@ -163,9 +150,7 @@ func TestLogStreamsOfAUserAreLimited(t *testing.T) {
 	}
 	first := read()
 	s.send(http.MethodGet, "/tasks/a/logs", "").wantError(t, 429, "you have 1 open log streams, and the limit per user on one pod of this server is 1 (--max-log-streams)")
-	if got := s.send(http.MethodHead, "/tasks/a/logs", ""); got.StatusCode != 200 {
-		t.Errorf("HEAD: %d", got.StatusCode)
-	}
+	s.send(http.MethodHead, "/tasks/a/logs", "").wantOK(t)
 	if got := s.send(http.MethodGet, "/whoami", ""); !strings.Contains(got.body, `"usage":{"active_tasks":0,"waiting_tasks":0,"log_streams":1,`) {
 		t.Errorf("whoami: %s", got.body)
 	}

@@ -1,11 +1,9 @@
 package api
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 )
 
@@ -38,10 +36,8 @@ func TestTasksAreHeldToThePolicy(t *testing.T) {
 				t.Errorf("%s of %s: %d %s", path, tt.body, got.StatusCode, got.body)
 			}
 		}
-		var batch task.Batch
-		answer := none.send("POST", batchPath, "["+tt.body+"]")
-		if err := json.Unmarshal([]byte(answer.body), &batch); err != nil || batch.Failed != 1 || batch.Results[0].Code != 422 || !strings.HasPrefix(batch.Results[0].Detail, tt.want) {
-			t.Errorf("batch: %d %s, %v", answer.StatusCode, answer.body, err)
+		if batch := none.send("POST", batchPath, "["+tt.body+"]").batch(t); batch.Failed != 1 || batch.Results[0].Code != 422 || !strings.HasPrefix(batch.Results[0].Detail, tt.want) {
+			t.Errorf("batch: %+v", batch)
 		}
 	}
 	if told := none.told(); len(told) > 0 {

@@ -55,10 +55,7 @@ func TestBodiesOfAnswers(t *testing.T) {
 // which the app has its listener.
 func TestAServerThatEndsAsItBegins(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{}
 	s := f.newServer(Config{})
@@ -449,10 +446,7 @@ func TestALogStreamEndsWhenItsReaderLeaves(t *testing.T) {
 		close(ended)
 		return ctx.Err()
 	}})
-	conn, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := s.dial()
 	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -463,10 +457,7 @@ func TestALogStreamEndsWhenItsReaderLeaves(t *testing.T) {
 
 func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	began := make(chan struct{})
 	f := &fake{tail: func(ctx context.Context, _ task.LogOptions, w *bufio.Writer) error {
 		_ = w.Flush()

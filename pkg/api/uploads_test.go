@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,7 +20,6 @@ import (
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
-	"k8s-cli/pkg/task/policy"
 )
 
 // stored runs a server whose log and uploads are in an embedded NATS.
@@ -76,24 +73,15 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	}
 	store := cache.New()
 	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: sealer}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
-	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
-	config := Config{
-		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8}, Uploads: uploads, Outputs: archive.OutputConfig{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: sealer},
-		Logger:  slog.New(slog.NewTextHandler(s.logged, nil)),
-		Preview: noObjects,
-	}
-	change(&config)
 	f.health.Ready = true
 	f.store = store
-	server := New(log, f.readers(log), fakeHealth{f}, config)
-	s.server, server.patience = server, time.Hour
 	background(t, func(ctx context.Context) error { return log.Run(ctx, store) })
-	background(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
+	s := f.serve(t, func(c *Config) {
+		c.Uploads, c.Preview = uploads, noObjects
+		c.Outputs = archive.OutputConfig{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: sealer}
+		change(c)
+	}, func(c Config) *Server { return New(log, f.readers(log), fakeHealth{f}, c) })
 	return s, store, connections
 }
 
@@ -151,9 +139,7 @@ func TestUploadsAreTheirOwners(t *testing.T) {
 		}
 		s.send(http.MethodGet, path, "", userHeader, "Ann").wantError(t, http.StatusNotFound, "not found")
 		s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content)), userHeader, "bob").wantError(t, http.StatusConflict, "uploads: "+sumOf(content)+" is not on the server")
-		if a := s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content))); a.StatusCode != http.StatusOK {
-			t.Errorf("submit: %d %s", a.StatusCode, a.body)
-		}
+		s.send(http.MethodPost, "/tasks/submit", submissionBody(sumOf(content))).wantOK(t)
 	}
 	if a := s.send(http.MethodGet, "/uploads", ""); a.StatusCode != http.StatusOK || strings.TrimSpace(a.body) != `{"max_bytes":5242880}` {
 		t.Errorf("limits: %d %s", a.StatusCode, a.body)

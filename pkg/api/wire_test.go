@@ -194,10 +194,7 @@ func TestAnswersAreForTheirCallerAlone(t *testing.T) {
 func BenchmarkShow(b *testing.B) {
 	f := &fake{health: Health{Ready: true}}
 	f.fold(nil, submitted("ann@example.com", "abcdefgh"))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	listener := listen(b)
 	server := f.newServer(Config{})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(b.Context(), listener) }()
