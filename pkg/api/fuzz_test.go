@@ -21,6 +21,7 @@ import (
 	"k8s-cli/pkg/api/framing/framingtest"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A witness records the credentials of each request and rejects all requests.
@@ -118,8 +119,8 @@ func FuzzThroughProxy(f *testing.F) {
 	}
 	w := &witness{byHeader: true}
 	s := watched(w)
-	listener := listen(f)
-	background(f, func(ctx context.Context) error { return s.Run(ctx, listener) })
+	listener := must.Listen(f)
+	must.Run(f, func(ctx context.Context) error { return s.Run(ctx, listener) })
 	to := &url.URL{Scheme: "http", Host: listener.Addr().String()}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)

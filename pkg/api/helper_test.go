@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -21,6 +20,7 @@ import (
 	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A fake implements all dependencies of a server. A fake records the calls and returns what
@@ -77,16 +77,6 @@ type served struct {
 	logged  *strings.Builder // read only after the response has arrived
 }
 
-// listen returns a listener on a free port of this machine.
-func listen(t testing.TB) net.Listener {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listener
-}
-
 func serve(t *testing.T, f *fake) *served {
 	t.Helper()
 	return serveWith(t, f, func(*Config) {})
@@ -102,7 +92,7 @@ func serveWith(t *testing.T, f *fake, change func(*Config)) *served {
 // serve runs the server that newServer returns for the changed settings.
 func (f *fake) serve(t *testing.T, change func(*Config), newServer func(Config) *Server) *served {
 	t.Helper()
-	listener := listen(t)
+	listener := must.Listen(t)
 	s := &served{fake: f, t: t, address: listener.Addr().String(), logged: &strings.Builder{}}
 	config := Config{
 		DefaultImage: "python:3.13-slim", Limits: policy.Limits{Nodes: 8},
@@ -117,22 +107,8 @@ func (f *fake) serve(t *testing.T, change func(*Config), newServer func(Config) 
 	s.server = newServer(config)
 	server := s.server
 	server.patience = time.Hour // however busy the machine is
-	background(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
+	must.Run(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
 	return s
-}
-
-// background calls run, which ends with its context, until the test ends.
-func background(t testing.TB, run func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-	})
 }
 
 // An answered is a response with its body.

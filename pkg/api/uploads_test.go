@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // stored runs a server whose log and uploads are in an embedded NATS.
@@ -76,7 +77,7 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}
 	f.health.Ready = true
 	f.store = store
-	background(t, func(ctx context.Context) error { return log.Run(ctx, store) })
+	must.Run(t, func(ctx context.Context) error { return log.Run(ctx, store) })
 	s := f.serve(t, func(c *Config) {
 		c.Uploads, c.Preview = uploads, noObjects
 		c.Outputs = archive.OutputConfig{Store: outputStore, Limit: 3 << 20, Quota: 5 << 20, Tokens: sealer}

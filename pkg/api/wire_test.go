@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/api/framing"
 	"k8s-cli/pkg/auth"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // behindProxy makes a server trust X-User and X-Groups from this machine.
@@ -194,7 +195,7 @@ func TestAnswersAreForTheirCallerAlone(t *testing.T) {
 func BenchmarkShow(b *testing.B) {
 	f := &fake{health: Health{Ready: true}}
 	f.fold(nil, submitted("ann@example.com", "abcdefgh"))
-	listener := listen(b)
+	listener := must.Listen(b)
 	server := f.newServer(Config{})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(b.Context(), listener) }()

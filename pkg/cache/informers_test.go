@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/cache/convert"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/test/testkit/must"
 )
 
 const namespace = "default"
@@ -63,22 +64,8 @@ func awaitWatches(t *testing.T, k8s *fake.Clientset, resource string) func(count
 func (p *testStore) watch(k8s *fake.Clientset) *Informers {
 	p.t.Helper()
 	informers := p.Watch(SourcesIn(namespace, k8s))
-	p.runs(informers.Run)
+	must.Run(p.t, informers.Run)
 	return informers
-}
-
-// runs calls run, which ends with its context, until the test ends.
-func (p *testStore) runs(run func(context.Context) error) {
-	p.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			p.t.Errorf("Run ended with %v", err)
-		}
-	})
 }
 
 func TestInformersUpdateTheStore(t *testing.T) {

@@ -1,11 +1,9 @@
 package cache
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,25 +18,9 @@ import (
 
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
+	"k8s-cli/test/testkit/safe"
 )
-
-// A logRecorder records log messages; a test may read it during writes.
-type logRecorder struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *logRecorder) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
-}
-
-func (r *logRecorder) count(text string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Count(r.text.String(), text)
-}
 
 func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	k8s := fake.NewClientset(newNode("house-1", "2", "4Gi", "0"))
@@ -55,8 +37,8 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	p, said, known := newTestStore(t), &logRecorder{}, make(chan bool)
-	p.runs(p.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(slog.New(slog.NewTextHandler(said, nil)), 1), func() {
+	p, said, known := newTestStore(t), &safe.Text{}, make(chan bool)
+	must.Run(t, p.watchNodesAndEvents(k8s, namespace, listwatch.NewOptional(slog.New(slog.NewTextHandler(said, nil)), 1), func() {
 		p.nodes.MarkSynced()
 		close(known)
 	}).Run)
@@ -74,7 +56,7 @@ func TestNodesAreKnownOnceTheyMayBeSeen(t *testing.T) {
 	if can, known := p.Nodes().CanHold(task.Resources{CPUs: "2"}); !known || !can {
 		t.Errorf("once they may be seen: can %t, known %t", can, known)
 	}
-	if n := said.count("resource=nodes"); n != 1 {
+	if n := strings.Count(said.String(), "resource=nodes"); n != 1 {
 		t.Errorf("%d warnings, want one", n)
 	}
 }
@@ -89,7 +71,7 @@ func TestEventsExplainTasks(t *testing.T) {
 	})
 	p, watched := newTestStore(t, c, applied(taskKey("a"), j.UID)), awaitWatches(t, k8s, "events")
 	p.putJob(j)
-	p.runs(p.WatchNodesAndEvents(k8s, namespace, nil).Run)
+	must.Run(t, p.WatchNodesAndEvents(k8s, namespace, nil).Run)
 	explained := func(v task.View) bool { return v.Explain(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
 	watched(3) // Jobs, pods and claims

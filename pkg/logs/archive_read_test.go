@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A fakeStore is a Store in memory that a test can make fail.
@@ -121,15 +122,7 @@ func archivesOn(t *testing.T, w *hubFixture, limit int) {
 func runs(t *testing.T, w *hubFixture, k *Archiver) {
 	t.Helper()
 	w.listen = k.Enqueue
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- k.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-	})
+	must.Run(t, k.Run)
 }
 
 // awaitStream waits until a connection reads the log.

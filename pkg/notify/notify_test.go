@@ -24,6 +24,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // The example of Standard Webhooks.
@@ -261,17 +262,8 @@ func leadOf(t *testing.T, s *stream, m *memory, tasks viewer, caughtUp func(cont
 	var log bytes.Buffer
 	n := New(s, m, tasks.TaskView, Config{Hosts: hosts, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, CaughtUp: caughtUp, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	n.client.Transport = receiverNetwork(receivers)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(ctx) }()
-	l := &leader{n, sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-	}), &log}
-	t.Cleanup(l.stop)
-	return l
+	stop := must.Run(t, n.Run)
+	return &leader{n, func() { _ = stop() }, &log}
 }
 
 // lifeOf adds the events of tasks, whose phases change in turns.

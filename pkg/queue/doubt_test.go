@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A doubtful JetStream answers the first submissions with errors, and passes everything else
@@ -52,19 +52,13 @@ func TestRejectionsAfterAnUnknownResultDoNotCount(t *testing.T) {
 			l := open(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{SingleWriter: true})
 			l.js = &doubtful{JetStream: l.js, errs: tt.errs}
 			folded := &fakeStateMachine{}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- l.Run(ctx, folded) }()
+			must.Run(t, func(ctx context.Context) error { return l.Run(ctx, folded) })
 			_, err := l.Append(t.Context(), natstest.Submission("a"))
 			if rejected := err != nil; rejected != tt.rejected {
 				t.Errorf("error %v", err)
 			}
 			if stored := slices.Equal(folded.seen(), []string{"a"}); stored == tt.rejected {
 				t.Errorf("the log has %q", folded.seen())
-			}
-			cancel()
-			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("Run ended with %v", err)
 			}
 		})
 	}

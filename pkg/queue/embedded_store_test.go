@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/safe"
 )
 
 // smallDisk returns a directory on a small disk of its own.
@@ -58,33 +58,15 @@ func fill(t *testing.T, dir string) (free func()) {
 }
 
 // embedMonitored runs an embedded server on dir with its store monitor, and a log.
-func embedMonitored(t *testing.T, dir string, machine StateMachine) (*natsserver.Server, *running, *journal) {
+func embedMonitored(t *testing.T, dir string, machine StateMachine) (*natsserver.Server, *running, *safe.Text) {
 	t.Helper()
-	said := &journal{}
+	said := &safe.Text{}
 	e := natstest.Start(t, natsserver.Config{Dir: dir, SyncAlways: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { _ = e.Run(ctx) })
 	t.Cleanup(func() { cancel(); watch.Wait() })
 	return e, follow(t, natstest.Connect(t, e), Config{SingleWriter: true, Store: e}, machine), said
-}
-
-// A journal records log messages.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) count(text string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), text)
 }
 
 // A full disk breaks the store. The store reports the failure and accepts only entries that
@@ -137,6 +119,6 @@ func TestStoreOnAFullDisk(t *testing.T) {
 		t.Errorf("the log was read anew %d times", n)
 	}
 	for _, text := range []string{"the store of the command log is broken", "accepts commands again"} {
-		natstest.Eventually(t, "one message that "+text, func() bool { return said.count(text) == 1 })
+		natstest.Eventually(t, "one message that "+text, func() bool { return strings.Count(said.String(), text) == 1 })
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"slices"
@@ -18,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A fakeStateMachine is a StateMachine that records its calls. The result of a command is the
@@ -192,19 +192,7 @@ type running struct {
 func follow(t *testing.T, nc *nats.Conn, c Config, machine StateMachine) *running {
 	t.Helper()
 	l := open(t, nc, c)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx, machine) }()
-	stop := sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
-	t.Cleanup(func() {
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-	})
-	return &running{l, nc, stop}
+	return &running{l, nc, must.Run(t, func(ctx context.Context) error { return l.Run(ctx, machine) })}
 }
 
 // open opens the log, with as many attempts as a busy cluster needs. Calls wait for the log for

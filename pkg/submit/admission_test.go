@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // limit sets the limits of Jobs.
@@ -220,7 +221,8 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next.store.OnChange(next.Enqueue)
 	w.log.join(w.t, next.store)
 	next.watch()
-	return &server{&next, next.background(next.Run)}
+	stop := must.Run(w.t, next.Run)
+	return &server{&next, func() { _ = stop() }}
 }
 
 // join adds a store that folds all entries, including those that are stored already.

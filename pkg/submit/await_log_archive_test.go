@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/logs"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A fakeBlobs stores a log only after a delay.
@@ -72,7 +73,7 @@ func (w *testCluster) archive(store logs.Store, log string) {
 	w.config.LogsArchived = archiver.Archived
 	archiver.OnArchived(w.Enqueue)
 	w.store.OnChange(archiver.Enqueue)
-	w.background(archiver.Run)
+	must.Run(w.t, archiver.Run)
 }
 
 // finish ends the pod and the Job of a node.

@@ -25,6 +25,7 @@ import (
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -169,7 +170,7 @@ func (w *testCluster) setNodes(n int) {
 func (w *testCluster) watch() {
 	w.t.Helper()
 	informers := w.store.Watch(cache.SourcesIn(namespace, w.cluster))
-	w.background(informers.Run)
+	must.Run(w.t, informers.Run)
 	if err := informers.Synced(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -178,23 +179,7 @@ func (w *testCluster) watch() {
 // run reconciles until the test ends.
 func (w *testCluster) run() {
 	w.t.Helper()
-	w.background(w.Run)
-}
-
-// background calls run, which ends with its context, until end is called or the test ends.
-func (w *testCluster) background(run func(context.Context) error) (end func()) {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	end = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			w.t.Errorf("Run ended with %v", err)
-		}
-	})
-	w.t.Cleanup(end)
-	return end
+	must.Run(w.t, w.Run)
 }
 
 // await blocks until reached returns true for the view of a task.

@@ -24,6 +24,8 @@ import (
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
+	"k8s-cli/test/testkit/safe"
 )
 
 var (
@@ -43,7 +45,7 @@ type pod struct {
 	*cache.Store
 	*queue.Log
 	events *events.Stream
-	stop   func()
+	stop   func() error
 }
 
 func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
@@ -64,16 +66,7 @@ func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 		t.Fatal(err)
 	}
 	p := &pod{Store: cache.New(), Log: log, events: published}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- log.Run(ctx, p.Store) }()
-	p.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-	})
-	t.Cleanup(p.stop)
+	p.stop = must.Run(t, func(ctx context.Context) error { return log.Run(ctx, p.Store) })
 	if err := log.WaitCaughtUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +135,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	said := &words{}
+	said := &safe.Text{}
 	logger := slog.New(slog.NewTextHandler(said, nil))
 	streams := readStreams(t, server)
 	streams.limit(t, int64(least))
@@ -183,8 +176,8 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 	})
 	seq, want := leader.hash(t)
 	log, snapshots := streams.bytes(t, "LOG"), streams.bytes(t, "OBJ_SNAPSHOTS")
-	leader.stop()
-	standby.stop()
+	_ = leader.stop()
+	_ = standby.stop()
 
 	before := heap()
 	began = time.Now()
@@ -229,24 +222,6 @@ func await(t *testing.T, what string, reached func() bool) {
 // until polls reached, for conditions without a notification.
 func until(ctx context.Context, what string, reached func() bool) error {
 	return testkit.UntilEvery(ctx, 10*time.Millisecond, what, func() (string, bool) { return "", reached() })
-}
-
-// words collects log lines.
-type words struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (w *words) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *words) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
 }
 
 // streams reads how much NATS stores.

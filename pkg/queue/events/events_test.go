@@ -22,6 +22,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A pod follows the log into a store of its own.
@@ -47,18 +48,7 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 		t.Fatal(err)
 	}
 	p := &pod{Log: log, events: events, nats: nc, store: cache.New()}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- log.Run(ctx, p.store) }()
-	p.stop = sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
-	t.Cleanup(func() {
-		if err := p.stop(); !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-	})
+	p.stop = must.Run(t, func(ctx context.Context) error { return log.Run(ctx, p.store) })
 	p.waitReadIndex(t)
 	return p
 }

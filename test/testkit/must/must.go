@@ -1,0 +1,40 @@
+// Package must contains steps of tests that must succeed: a step that fails, fails its test. The
+// package imports only the standard library, so that a test of any package may use it.
+package must
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Listen returns a listener on a free port of this machine.
+func Listen(t testing.TB) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// Run calls run, which must end with its context and no earlier, until stop is called or the test
+// ends. stop returns the error of run.
+func Run(t testing.TB, run func(context.Context) error) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	return stop
+}
