@@ -266,10 +266,7 @@ func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
-			js, err := jetstream.New(nc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			js := natstest.JetStream(t, nc)
 			stream, err := js.CreateStream(natstest.Context(t), tt.stream)
 			if err != nil {
 				t.Fatal(err)

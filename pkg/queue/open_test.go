@@ -39,10 +39,7 @@ func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 		t.Cleanup(nc.Close)
 		return nc
 	}
-	admin, err := jetstream.New(as("admin"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := natstest.JetStream(t, as("admin"))
 	theirs := jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{"app.>"}}
 	if _, err := admin.CreateStream(natstest.Context(t), theirs); err != nil {
 		t.Fatal(err)

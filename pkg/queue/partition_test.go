@@ -236,12 +236,10 @@ func TestSnapshotsWhileAReplicaCatchesUp(t *testing.T) {
 	}
 	c.Up(t, 2)
 	lagging := c.Dial(t, 2)
-	js, err := jetstream.New(lagging)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := natstest.JetStream(t, lagging)
 	at := &snapshotStore{logStream: &logStream{js: js, logger: log.logger}}
 	natstest.Eventually(t, "the bucket to be found", func() bool {
+		var err error
 		at.bucket, err = blob.OpenBucket(t.Context(), js, log.config.settings(), jetstream.ObjectStoreConfig{Bucket: streams.SnapshotBucket})
 		return err == nil
 	})

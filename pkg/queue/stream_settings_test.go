@@ -87,10 +87,7 @@ func TestOpenRefusesALogThatLosesEntries(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
-			js, err := jetstream.New(nc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			js := natstest.JetStream(t, nc)
 			config := jetstream.StreamConfig{Name: subject.LogStream, Subjects: []string{subject.Log}, Discard: jetstream.DiscardNew, MaxMsgSize: natsconn.MaxPayload}
 			set(&config)
 			if _, err := js.CreateStream(natstest.Context(t), config); err != nil {

@@ -23,7 +23,7 @@ import (
 // fill creates every stream of the server, with some data in each. The log is truncated.
 func fill(t *testing.T, nc *nats.Conn, replicas int) {
 	t.Helper()
-	js := api(t, nc)
+	js := natstest.JetStream(t, nc)
 	ctx := natstest.Context(t)
 	for _, name := range streams.All {
 		if bucket, ok := strings.CutPrefix(name, "OBJ_"); ok {
@@ -52,15 +52,6 @@ func fill(t *testing.T, nc *nats.Conn, replicas int) {
 	}
 }
 
-func api(t *testing.T, nc *nats.Conn) jetstream.JetStream {
-	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
-}
-
 // put stores an object that takes several chunks of a backup.
 func put(t *testing.T, js jetstream.JetStream, bucket, name string) {
 	t.Helper()
@@ -86,15 +77,12 @@ func random(t *testing.T, n int) []byte {
 func content(t *testing.T, nc *nats.Conn) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	list := api(t, nc).ListStreams(natstest.Context(t))
+	list := natstest.JetStream(t, nc).ListStreams(natstest.Context(t))
 	for info := range list.Info() {
 		s, c := info.State, info.Config
 		name := c.Name
 		all[name] = append(all[name], fmt.Sprintf("%d to %d, %q %q %s", s.FirstSeq, s.LastSeq, c.Subjects, c.Metadata["about"], c.Compression))
-		stream, err := api(t, nc).Stream(natstest.Context(t), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := natstest.Stream(t, nc, name)
 		for seq := s.FirstSeq; seq <= s.LastSeq && s.Msgs > 0; seq++ {
 			m, err := stream.GetMsg(natstest.Context(t), seq)
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -150,15 +138,12 @@ func TestRestoreReturnsEveryStream(t *testing.T) {
 		t.Errorf("copied %q, restored %q, want %q", copied, restored, streams.All)
 	}
 	for _, name := range streams.All {
-		stream, err := api(t, to).Stream(natstest.Context(t), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := natstest.Stream(t, to, name)
 		if got := stream.CachedInfo().Config.Replicas; got != 3 {
 			t.Errorf("stream %s has %d replicas", name, got)
 		}
 		if name != subject.LogStream {
-			if err := api(t, to).DeleteStream(natstest.Context(t), name); err != nil {
+			if err := natstest.JetStream(t, to).DeleteStream(natstest.Context(t), name); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,7 +159,7 @@ func TestRestoreReplacesStreamsOnlyIfAsked(t *testing.T) {
 	t.Parallel()
 	nc, dir := backedUp(t)
 	want := content(t, nc)
-	if _, err := api(t, nc).Publish(natstest.Context(t), "of.LOG.later", nil); err != nil {
+	if _, err := natstest.JetStream(t, nc).Publish(natstest.Context(t), "of.LOG.later", nil); err != nil {
 		t.Fatal(err)
 	}
 	err := Restore(natstest.Context(t), nc, dir, Options{}, nothing)
@@ -201,7 +186,7 @@ func TestRestoreSetsReplicas(t *testing.T) {
 func TestRestoreRefusesARunningServer(t *testing.T) {
 	t.Parallel()
 	nc, dir := backedUp(t)
-	reader, err := api(t, nc).OrderedConsumer(natstest.Context(t), subject.LogStream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy})
+	reader, err := natstest.JetStream(t, nc).OrderedConsumer(natstest.Context(t), subject.LogStream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +269,7 @@ func TestLogContinuesWhereACopiedSnapshotEnds(t *testing.T) {
 			t.Parallel()
 			nc, dir := natstest.Serve(t).Dial(t), t.TempDir()
 			fill(t, nc, 1)
-			js, attempts := api(t, nc), 0
+			js, attempts := natstest.JetStream(t, nc), 0
 			err := Write(natstest.Context(t), nc, dir, func(s Stream) {
 				if s.Name != "OBJ_"+streams.SnapshotBucket {
 					return

@@ -75,14 +75,7 @@ func (p *pod) waitReadIndex(t *testing.T) {
 // entries returns the stream of the log and its state.
 func (p *pod) entries(t *testing.T) (jetstream.Stream, jetstream.StreamState) {
 	t.Helper()
-	js, err := jetstream.New(p.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(natstest.Context(t), subject.LogStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := natstest.Stream(t, p.nats, subject.LogStream)
 	return stream, stream.CachedInfo().State
 }
 
@@ -224,14 +217,7 @@ func received(t *testing.T, subject string, data []byte, id string) string {
 // replayed returns the result of a replay of the stream.
 func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(natstest.Context(t), subject.EventStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := natstest.Stream(t, nc, subject.EventStream)
 	for seq := range stream.CachedInfo().State.LastSeq {
 		m, err := stream.GetMsg(natstest.Context(t), seq+1)
 		if err != nil {

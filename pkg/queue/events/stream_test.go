@@ -34,10 +34,7 @@ func TestOpenKeepsTheSettingsOfTheStream(t *testing.T) {
 	if config.MaxAge != defaultRetention || config.MaxBytes != -1 {
 		t.Errorf("a new stream keeps events for %s, up to %d bytes", config.MaxAge, config.MaxBytes)
 	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := natstest.JetStream(t, nc)
 	config.MaxBytes, config.MaxAge = 12<<20, 48*time.Hour
 	if _, err := js.UpdateStream(natstest.Context(t), config); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
 )
@@ -56,14 +54,7 @@ func TestOnlyTheLastToLoadStores(t *testing.T) {
 	storeDocument(t, former, "d", ErrConflict)
 	storeDocument(t, present, "e", nil)
 	wantLoaded(t, openCheckpoint(t, nc), "e")
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "NOTIFICATIONS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := natstest.Stream(t, nc, "NOTIFICATIONS")
 	if n := stream.CachedInfo().State.Msgs; n != 1 {
 		t.Errorf("the stream has %d documents", n)
 	}

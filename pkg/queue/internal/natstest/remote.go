@@ -36,6 +36,26 @@ func Context(t *testing.T) context.Context {
 	return ctx
 }
 
+// JetStream returns the API of JetStream behind a connection.
+func JetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// Stream returns a stream that exists.
+func Stream(t *testing.T, nc *nats.Conn, name string) jetstream.Stream {
+	t.Helper()
+	stream, err := JetStream(t, nc).Stream(Context(t), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
 // SkipIfShort skips a long test with -short.
 func SkipIfShort(t *testing.T) {
 	t.Helper()
