@@ -20,6 +20,21 @@ import (
 	"k8s-cli/pkg/task/query"
 )
 
+// withoutEvents returns a client of a server that handles these requests and sends no events.
+func withoutEvents(t *testing.T, mux *http.ServeMux) *client.Client {
+	t.Helper()
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	c := client.New(server.URL, "ann")
+	t.Cleanup(c.Close)
+	return c
+}
+
 // TestWatchRedrawsInPlace watches tasks that change all the time on a terminal with 10 rows, until
 // the fourth request for the list.
 func TestWatchRedrawsInPlace(t *testing.T) {
@@ -119,15 +134,7 @@ func TestWatchShowsRunningTasksFirst(t *testing.T) {
 		}
 		writeList(w, q, tasks)
 	})
-	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	c := client.New(server.URL, "ann")
-	defer c.Close()
+	c := withoutEvents(t, mux)
 	var out bytes.Buffer
 	narrow := false
 	e := &env{
@@ -207,15 +214,7 @@ func TestWatchOfTopNeedsNoEvents(t *testing.T) {
 		}
 		encode(w, task.TopTask{ID: "a", Problem: "no metrics"})
 	})
-	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	c := client.New(server.URL, "ann")
-	defer c.Close()
+	c := withoutEvents(t, mux)
 	var out bytes.Buffer
 	e := &env{
 		Console:    console.Console{Out: console.NewOutput(&out), ErrOut: &out, Style: show.Style{Live: true}, Size: func() (columns, rows int) { return 80, 24 }},
