@@ -104,25 +104,28 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// over returns a client whose requests f answers.
+func over(f roundTrip) *Client {
+	return New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper { return f })
+}
+
 // inMemory returns a client of handle without a socket, so that the client runs in a bubble. A
 // connection that handle breaks has transferred what handle has flushed.
 func inMemory(handle http.HandlerFunc) *Client {
-	return New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			w, broken := httptest.NewRecorder(), false
-			func() {
-				defer func() { broken = recover() != nil }()
-				handle(w, r)
-			}()
-			if broken && !w.Flushed {
-				return nil, io.EOF
-			}
-			response := w.Result()
-			if broken {
-				response.Body = io.NopCloser(io.MultiReader(response.Body, iotest.ErrReader(io.ErrUnexpectedEOF)))
-			}
-			return response, nil
-		})
+	return over(func(r *http.Request) (*http.Response, error) {
+		w, broken := httptest.NewRecorder(), false
+		func() {
+			defer func() { broken = recover() != nil }()
+			handle(w, r)
+		}()
+		if broken && !w.Flushed {
+			return nil, io.EOF
+		}
+		response := w.Result()
+		if broken {
+			response.Body = io.NopCloser(io.MultiReader(response.Body, iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}
+		return response, nil
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"sync"
@@ -56,23 +55,11 @@ func says(first string, events ...task.Event) http.HandlerFunc {
 	}
 }
 
-func answers(code int, header ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; i < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(code)
-	}
-}
-
 func play(t *testing.T, acts ...http.HandlerFunc) (*stage, *Client) {
 	t.Helper()
 	s := &stage{acts: acts}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	c := New(server.URL, "ann")
+	c := serve(t, s.ServeHTTP)
 	c.pause = 1
-	t.Cleanup(c.Close)
 	return s, c
 }
 
@@ -92,7 +79,7 @@ func TestStreamOfEventsResumes(t *testing.T) {
 	progress.ID = task.EventID{}
 	s, c := play(t,
 		says("0.0", happened(2, task.Pending), progress),
-		answers(503),
+		answering(503, ""),
 		says("7.0"),
 		says("7.0", happened(9, task.Running), happened(10, task.Completed)),
 	)
@@ -115,10 +102,10 @@ func TestStreamsOfEventsEndForGood(t *testing.T) {
 		acts []http.HandlerFunc
 		want error
 	}{
-		{"the object is over", []http.HandlerFunc{says("1.0"), answers(204)}, io.EOF},
-		{"it was away for too long", []http.HandlerFunc{says("1.0"), answers(410)}, problem.Gone},
-		{"the task is forgotten", []http.HandlerFunc{says("1.0"), answers(404)}, problem.NotFound},
-		{"the user is not known any more", []http.HandlerFunc{says("1.0"), answers(401)}, problem.Unauthorized},
+		{"the object is over", []http.HandlerFunc{says("1.0"), answering(204, "")}, io.EOF},
+		{"it was away for too long", []http.HandlerFunc{says("1.0"), answering(410, "")}, problem.Gone},
+		{"the task is forgotten", []http.HandlerFunc{says("1.0"), answering(404, "")}, problem.NotFound},
+		{"the user is not known any more", []http.HandlerFunc{says("1.0"), answering(401, "")}, problem.Unauthorized},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, c := play(t, tt.acts...)
@@ -131,7 +118,7 @@ func TestStreamsOfEventsEndForGood(t *testing.T) {
 			}
 		})
 	}
-	_, c := play(t, answers(404))
+	_, c := play(t, answering(404, ""))
 	if _, err := c.Subscribe(t.Context(), EventSource{}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a stream that does not begin: %v", err)
 	}

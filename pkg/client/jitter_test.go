@@ -75,15 +75,13 @@ func paused(t *testing.T, name string, set func(*Client)) time.Duration {
 	t.Helper()
 	how, asked := first[name], 0
 	var at [2]time.Time
-	c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(*http.Request) (*http.Response, error) {
-			asked++
-			at[min(asked, 2)-1] = time.Now()
-			if asked == 1 {
-				return how.answer()
-			}
-			return answer(http.StatusOK, how.then), nil
-		})
+	c := over(func(*http.Request) (*http.Response, error) {
+		asked++
+		at[min(asked, 2)-1] = time.Now()
+		if asked == 1 {
+			return how.answer()
+		}
+		return answer(http.StatusOK, how.then), nil
 	})
 	set(c)
 	if err := how.ask(t, c); err != nil || asked != 2 {

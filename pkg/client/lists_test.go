@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -80,16 +79,14 @@ func TestPagesEndAtAnErrorOrABreak(t *testing.T) {
 }
 
 func TestSummaryAndCapacity(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
 			"/summary?all_users=true": `{"total":2,"by_status":{"running":2},"by_reason":{},"by_user":{"ann":{"running":2}},"backlog":{"tasks":1,"oldest":"2026-01-02T03:04:05Z","tasks_per_second":1.5}}`,
 			"/summary":                `{"total":0,"by_status":{},"by_reason":{},"backlog":{"tasks":0,"tasks_per_second":0}}`,
 			"/capacity":               `{"known":true,"nodes":[{"name":"n1","allocatable":{"cpus":8},"requested":{"cpus":2.5},"free":{"cpus":5.5}}]}`,
 		}[r.RequestURI]
 		answering(http.StatusOK, body)(w, r)
-	}))
-	t.Cleanup(server.Close)
-	c := New(server.URL, "ann")
+	})
 	oldest := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, o := range map[string]struct {
 		call func(context.Context) (any, error)

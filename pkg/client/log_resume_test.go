@@ -243,23 +243,21 @@ func TestSilentLogIsResumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-					return roundTrip(func(r *http.Request) (*http.Response, error) {
-						if r.Header.Get("X-Log-Ping") != "true" {
-							t.Error("the client asks for no signs of life")
-						}
-						a := answer(http.StatusOK, first+last)
-						a.Header.Set("X-Log-Resumable", "true")
-						a.Header.Set("X-Log-Ping", "15")
-						switch asked++; {
-						case asked == tt.silent:
-							a.Body = quietLog{&pinging{strings.NewReader(first), 20}, r.Context()}
-						case asked == 1 || !tt.comesBack:
-							<-r.Context().Done()
-							return nil, r.Context().Err()
-						}
-						return a, nil
-					})
+				c := over(func(r *http.Request) (*http.Response, error) {
+					if r.Header.Get("X-Log-Ping") != "true" {
+						t.Error("the client asks for no signs of life")
+					}
+					a := answer(http.StatusOK, first+last)
+					a.Header.Set("X-Log-Resumable", "true")
+					a.Header.Set("X-Log-Ping", "15")
+					switch asked++; {
+					case asked == tt.silent:
+						a.Body = quietLog{&pinging{strings.NewReader(first), 20}, r.Context()}
+					case asked == 1 || !tt.comesBack:
+						<-r.Context().Done()
+						return nil, r.Context().Err()
+					}
+					return a, nil
 				})
 				var got bytes.Buffer
 				began := time.Now()
@@ -280,18 +278,16 @@ func TestSilentLogIsResumed(t *testing.T) {
 // nothing.
 func TestALogWithoutSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-			return roundTrip(func(*http.Request) (*http.Response, error) {
-				a := answer(http.StatusOK, "")
-				a.Header.Set("X-Log-Resumable", "true")
-				late, w := io.Pipe()
-				time.AfterFunc(24*time.Hour, func() {
-					_, _ = io.WriteString(w, "2026-01-02T03:04:05Z one\n")
-					_ = w.Close()
-				})
-				a.Body = late
-				return a, nil
+		c := over(func(*http.Request) (*http.Response, error) {
+			a := answer(http.StatusOK, "")
+			a.Header.Set("X-Log-Resumable", "true")
+			late, w := io.Pipe()
+			time.AfterFunc(24*time.Hour, func() {
+				_, _ = io.WriteString(w, "2026-01-02T03:04:05Z one\n")
+				_ = w.Close()
 			})
+			a.Body = late
+			return a, nil
 		})
 		var got bytes.Buffer
 		if err := c.Logs(t.Context(), "abc", LogOptions{}, &got); err != nil || got.String() != "one\n" {

@@ -163,11 +163,9 @@ func TestLogsAreAskedForAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				c := New("http://api.example.com", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-					return roundTrip(func(*http.Request) (*http.Response, error) {
-						sent++
-						return tt.answer(sent - 1)
-					})
+				c := over(func(*http.Request) (*http.Response, error) {
+					sent++
+					return tt.answer(sent - 1)
 				})
 				var out strings.Builder
 				err := c.Logs(t.Context(), "a", LogOptions{}, &out)

@@ -91,13 +91,11 @@ func TestReadsWaitForARestart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				down := 0
-				c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-					return roundTrip(func(*http.Request) (*http.Response, error) {
-						if down--; down >= 0 {
-							return tt.down()
-						}
-						return answer(http.StatusOK, `{"task_id": "a"}`), nil
-					})
+				c := over(func(*http.Request) (*http.Response, error) {
+					if down--; down >= 0 {
+						return tt.down()
+					}
+					return answer(http.StatusOK, `{"task_id": "a"}`), nil
 				})
 				if tt.first {
 					if err := tt.ask(t.Context(), c); err != nil {
@@ -129,21 +127,19 @@ func TestWaitsOutlastTheServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const away = time.Hour
 				began, requests := time.Now(), 0
-				c := New("http://server", "ann").WrapTransport(func(http.RoundTripper) http.RoundTripper {
-					return roundTrip(func(r *http.Request) (*http.Response, error) {
-						requests++
-						switch back, events := time.Since(began) > away, strings.HasSuffix(r.URL.Path, "/events"); {
-						case back && events:
-							return answer(http.StatusGone, `{"detail": "events were missed"}`), nil
-						case requests < 4 && events:
-							return answer(http.StatusOK, "id: 1.0\n\n"), nil
-						case back:
-							return answer(http.StatusOK, `{"task_id": "a", "status": "completed", "group": "g", "total": 1, "by_status": {"completed": 1}}`), nil
-						case requests < 4:
-							return answer(http.StatusOK, `{"task_id": "a", "status": "running", "group": "g", "total": 1, "by_status": {"running": 1}}`), nil
-						}
-						return refused()
-					})
+				c := over(func(r *http.Request) (*http.Response, error) {
+					requests++
+					switch back, events := time.Since(began) > away, strings.HasSuffix(r.URL.Path, "/events"); {
+					case back && events:
+						return answer(http.StatusGone, `{"detail": "events were missed"}`), nil
+					case requests < 4 && events:
+						return answer(http.StatusOK, "id: 1.0\n\n"), nil
+					case back:
+						return answer(http.StatusOK, `{"task_id": "a", "status": "completed", "group": "g", "total": 1, "by_status": {"completed": 1}}`), nil
+					case requests < 4:
+						return answer(http.StatusOK, `{"task_id": "a", "status": "running", "group": "g", "total": 1, "by_status": {"running": 1}}`), nil
+					}
+					return refused()
 				})
 				if err := wait(t.Context(), c); err != nil || time.Since(began) < away {
 					t.Errorf("after %s: %v", time.Since(began), err)
