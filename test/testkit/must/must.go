@@ -4,19 +4,49 @@ package must
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"testing"
 )
+
+// Succeed ends the test if a step failed with err.
+func Succeed(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	Succeed(t, err)
+	return content
+}
+
+// Write writes a file that only its owner may read.
+func Write(t testing.TB, path, text string) {
+	t.Helper()
+	Succeed(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// Encode returns a value as JSON.
+func Encode(t testing.TB, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	Succeed(t, err)
+	return raw
+}
 
 // Listen returns a listener on a free port of this machine.
 func Listen(t testing.TB) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Succeed(t, err)
 	return listener
 }
 
