@@ -2,7 +2,6 @@ package features
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/test/testkit/must"
 )
 
 // The API server admits the Jobs of every task that the parser accepts. A rejection by the
@@ -70,10 +70,7 @@ func TestTaskShapesAreAdmitted(t *testing.T) {
 	}
 	accepted := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, file)
 		parsed, _, err := taskfile.Parse(text)
 		if err != nil {
 			continue

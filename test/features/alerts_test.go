@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // promtoolAlone maps the alerts whose condition only deploy/monitoring/alerts_test.yaml
@@ -148,7 +149,7 @@ func (p process) adminAddress(t *testing.T) string {
 func (w *watched) powerless(t *testing.T) (address string) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
-	testkit.Write(t, key, "0123456789abcdef0123456789abcdef")
+	must.Write(t, key, "0123456789abcdef0123456789abcdef")
 	s := &server{cluster: w.cluster, flags: []string{
 		"--admin-listen", "127.0.0.1:0", "--kubeconfig", w.asUser(t, "powerless", nil), "--nats-url", "nats://127.0.0.1:" + strconv.Itoa(w.port), "--secrets-key-file", key,
 	}}
@@ -158,9 +159,7 @@ func (w *watched) powerless(t *testing.T) (address string) {
 
 func removeStream(t *testing.T, js jetstream.JetStream, name string) {
 	t.Helper()
-	if err := js.DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, js.DeleteStream(t.Context(), name))
 }
 
 // replaceStream deletes the stream with the name in c and creates a stream from c.
@@ -175,9 +174,7 @@ func replaceStream(t *testing.T, js jetstream.JetStream, c jetstream.StreamConfi
 func logInfo(t *testing.T, js jetstream.JetStream) *jetstream.StreamInfo {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), "LOG")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return stream.CachedInfo()
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // Of several resource alternatives, the task gets the first one that fits a node of the
@@ -20,9 +21,7 @@ func TestFirstFittingResourceAlternative(t *testing.T) {
 	var id string
 	eventually(t, "the nodes to be known", func() (string, bool) {
 		got, err := ann.Submit(t.Context(), choose)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		id = got.ID
 		chosen := slices.ContainsFunc(got.Warnings, func(w string) bool {
 			return strings.HasPrefix(w, "resources: using alternative 3 of 4: no machine can hold the earlier alternatives")

@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // A task that fails three times with two restarts shows the logs of its three attempts, an
@@ -109,9 +110,7 @@ func (u *user) showsAttempts(t *testing.T, id string, s task.Status, logs []stri
 		t.Errorf("the log of a fourth attempt: %v", err)
 	}
 	events, err := u.Events(t.Context(), client.EventSource{Key: task.Key{Kind: task.KindTask, ID: id}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, e := range events {
 		if e.Type != task.EventRestart {

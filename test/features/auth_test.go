@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // with returns a user of s who authenticates with a token.
@@ -53,7 +53,7 @@ func TestHTTPS(t *testing.T) {
 	if r := run("auth", "login", "ann"); r.code != 0 {
 		t.Fatalf("log in: %+v", r)
 	}
-	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "run: echo over TLS\n")
+	must.Write(t, filepath.Join(ann.home, "task.yaml"), "run: echo over TLS\n")
 	if r := run("jobs", "submit", "task.yaml"); r.code != 0 || !strings.Contains(r.out, "over TLS\n") {
 		t.Errorf("submit: %+v", r)
 	}
@@ -69,9 +69,7 @@ func selfSigned(t *testing.T, cert, key string) {
 	defer example.Close()
 	pair := example.TLS.Certificates[0]
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.Write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
-	testkit.Write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	must.Succeed(t, err)
+	must.Write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
+	must.Write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 }

@@ -29,6 +29,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const envHelm = "K8S_CLI_TEST_HELM" // path of helm
@@ -56,9 +57,7 @@ func TestChartGrantsExactlyTheRightsInUse(t *testing.T) {
 	ann.stop(t, id)
 	ann.awaitNothing(t, id)
 	volume, err := ann.CreateVolume(t.Context(), task.Volume{Name: "data", Size: "1Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ann.run(t, "run: echo >/data/x\nvolumes: {/data: data}")
 	if _, err := ann.ForceDeleteVolume(t.Context(), volume.ID); err != nil {
 		t.Fatal(err)
@@ -133,9 +132,7 @@ func (c *cluster) installRights(t *testing.T) (given []string) {
 		default:
 			t.Fatalf("the chart has a %T among the rights", o)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return given
 }
@@ -150,9 +147,7 @@ func (c *cluster) token(t *testing.T, name string, audiences ...string) string {
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
 	got, err := accounts.CreateToken(t.Context(), name, request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got.Status.Token
 }
 
@@ -162,18 +157,12 @@ func (c *cluster) token(t *testing.T, name string, audiences ...string) string {
 func forgetfulAPIServer(t *testing.T, account string) string {
 	t.Helper()
 	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	settings.Impersonate.UserName = account
 	transport, err := rest.TransportFor(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	to, err := url.Parse(settings.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var mu sync.Mutex
 	lost := map[string]bool{}
 	proxy := httputil.NewSingleHostReverseProxy(to)
@@ -208,9 +197,7 @@ func rightsUsed(t *testing.T, account string) (used, denied []string) {
 			denied = append(denied, right)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	slices.Sort(used)
 	slices.Sort(denied)
 	return slices.Compact(used), slices.Compact(denied)

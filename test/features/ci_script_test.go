@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // TestCIScript runs the script for CI systems: its exit code is that of the task, and it stops the
@@ -48,9 +49,7 @@ func TestCIScript(t *testing.T) {
 	c, outputs := ann.ciScript(t, "endless.yaml")
 	c.start(t)
 	c.out.awaitText(t, "begun\n")
-	if err := c.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Process.Signal(syscall.SIGINT))
 	r := c.end(t)
 	got := outputs(t)
 	if r.code != 130 || got["result"] != "cancelled" || len(strings.Fields(got["task-ids"])) != 1 {
@@ -111,9 +110,7 @@ func TestCIScriptPassesNoCommandsOn(t *testing.T) {
 func (u *user) ciScript(t *testing.T, arguments ...string) (*command, func(t *testing.T) map[string]string) {
 	t.Helper()
 	script, err := filepath.Abs("../../clients/ci/run.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := u.prepare(t)
 	c.Path, c.Args = script, append([]string{script}, arguments...)
 	file := filepath.Join(t.TempDir(), "output")

@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"k8s-cli/pkg/api/openapi"
+	"k8s-cli/test/testkit/must"
 )
 
 // A contract checks every answer in a test against the server's openapi.json. Objects with
@@ -235,9 +236,7 @@ func TestContractChecker(t *testing.T) {
 		{"a route that is not described", "GET", "/nowhere", answer(200, `{}`), false},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://here"+tt.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := description().check(r, tt.answer); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // soonKilled makes Kubernetes end the containers of a task soon after their SIGTERM.
@@ -106,9 +107,7 @@ func (c *cluster) labelMachine(t *testing.T, name, key, value string) {
 		}
 		return err
 	}
-	if err := set(t.Context(), value); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, set(t.Context(), value))
 	t.Cleanup(func() { _ = set(context.Background(), nil) })
 }
 

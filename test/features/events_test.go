@@ -16,25 +16,20 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // messages returns the messages of a stream of JetStream, in order.
 func messages(t *testing.T, nc *nats.Conn, name string) (all []*jetstream.RawStreamMsg) {
 	t.Helper()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stream, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	now := stream.CachedInfo().State
 	for seq := now.FirstSeq; seq <= now.LastSeq; seq++ {
 		m, err := stream.GetMsg(t.Context(), seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, m)
 	}
 	return all
@@ -46,15 +41,11 @@ func projection(t *testing.T, nc *nats.Conn) (all []string) {
 	s := state.New()
 	for _, m := range messages(t, nc, "LOG") {
 		var e task.Entry
-		if err := json.Unmarshal(m.Data, &e); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(m.Data, &e))
 		e.Seq, e.Time = m.Sequence, m.Time
 		for _, event := range s.Fold(e).Events {
 			raw, err := task.Marshal(event)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			all = append(all, string(raw))
 		}
 	}
@@ -65,9 +56,7 @@ func projection(t *testing.T, nc *nats.Conn) (all []string) {
 func connect(t *testing.T, address string) (*nats.Conn, *nats.Subscription) {
 	t.Helper()
 	nc, err := nats.Connect(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nc.Close)
 	events, err := nc.SubscribeSync("event.>")
 	if err == nil {
@@ -76,9 +65,7 @@ func connect(t *testing.T, address string) (*nats.Conn, *nats.Subscription) {
 	if err == nil {
 		err = nc.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return nc, events
 }
 
@@ -126,9 +113,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 		leader, others := leads(t, servers...)
 		ann := others[0].as(t, name)
 		stream, err := ann.Subscribe(t.Context(), client.EventSource{After: after})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for i := range each {
 			ids = append(ids, ann.submit(t, "run: echo done"), ann.submit(t, idle))
 			if i == each/2 {
@@ -180,9 +165,7 @@ func TestEachPhaseChangeIsOneEventThoughLeadersDie(t *testing.T) {
 	ends := map[string]int{}
 	for _, raw := range want {
 		var e task.Event
-		if err := json.Unmarshal([]byte(raw), &e); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(raw), &e))
 		if e.Over() {
 			ends[e.TaskID]++
 		}
@@ -236,9 +219,7 @@ func TestEventsOfAVolume(t *testing.T) {
 	// server.
 	s.process.terminate(t)
 	name := task.ClaimName("lost", lost)
-	if err := s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.CoreV1().PersistentVolumeClaims(s.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	s.awaitNoClaim(t, name)
 	ann = s.again(t).as(t, "ann")
 	awaits(ann, lost, "Pending", "Pending Applied", "Bound", "Lost")

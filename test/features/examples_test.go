@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const examples = "../../examples"
@@ -33,9 +34,7 @@ func TestExamples(t *testing.T) {
 			t.Parallel()
 			u := s.as(t, name+"@example.com")
 			u.login(t)
-			if err := os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)))
 			u.validate(t, filepath.Join(u.home, "examples", name))
 			u.session(t, commandsOf(t, page))
 		})
@@ -56,9 +55,7 @@ func (u *user) validate(t *testing.T, dir string) {
 		c.end(t).ok(t)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // A shown is a command of a README and the output that the README shows for it.
@@ -72,10 +69,7 @@ type shown struct {
 // commandsOf returns the commands in the console blocks of a page.
 func commandsOf(t *testing.T, page string) (all []shown) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, page)
 	inside := false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")

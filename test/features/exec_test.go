@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // serves is a task that answers HTTP on port 8899 until it is stopped.
@@ -93,7 +93,7 @@ func copiesFiles(t *testing.T, u *user, id string) {
 	t.Helper()
 	sent := make([]byte, 20<<20)
 	_, _ = rand.Read(sent)
-	testkit.Write(t, filepath.Join(u.home, "sent"), string(sent))
+	must.Write(t, filepath.Join(u.home, "sent"), string(sent))
 	u.cli(t, "jobs", "cp", "sent", id+":there").ok(t) // where the scripts of the task run
 	back := u.cli(t, "jobs", "cp", id+":~/sky_workdir/there", "back")
 	back.ok(t)
@@ -103,10 +103,8 @@ func copiesFiles(t *testing.T, u *user, id string) {
 	if got, err := os.ReadFile(filepath.Join(u.home, "back")); err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("%d of %d bytes came back changed: %v", len(got), len(sent), err)
 	}
-	if err := os.MkdirAll(filepath.Join(u.home, "dir", "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Write(t, filepath.Join(u.home, "dir", "sub", "file"), "text")
+	must.Succeed(t, os.MkdirAll(filepath.Join(u.home, "dir", "sub"), 0o755))
+	must.Write(t, filepath.Join(u.home, "dir", "sub", "file"), "text")
 	u.cli(t, "jobs", "cp", "dir", id+":/tmp").ok(t)
 	u.cli(t, "jobs", "cp", id+":/tmp/dir", "copy").ok(t)
 	if got, err := os.ReadFile(filepath.Join(u.home, "copy", "sub", "file")); err != nil || string(got) != "text" {
@@ -138,9 +136,7 @@ func forwardsPorts(t *testing.T, u *user, id string) {
 	if _, err := http.Get("http://" + strings.Fields(addresses[1])[1]); err == nil {
 		t.Error("a port on which nothing listens answered")
 	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Process.Signal(os.Interrupt))
 	r := c.end(t)
 	r.ok(t)
 	if want := "nothing listens on port 1 in node 0"; !strings.Contains(r.errOut, want) {
@@ -151,9 +147,7 @@ func forwardsPorts(t *testing.T, u *user, id string) {
 	}
 	declared := u.begin(t, "jobs", "port-forward", id)
 	declared.out.awaitText(t, "Forwarding 127.0.0.1:8899 to port 8899 ")
-	if err := declared.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, declared.Process.Signal(os.Interrupt))
 	declared.end(t).ok(t)
 }
 
@@ -166,9 +160,7 @@ func usesTerminal(t *testing.T, u *user, id string) {
 	c.press(t, "until stty size | grep 101; do sleep 0.1; done; echo si''ze\r")
 	await("25 101")
 	await("size")
-	if err := unix.IoctlSetWinsize(int(c.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.IoctlSetWinsize(int(c.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}))
 	c.press(t, "until stty size | grep '33 77'; do sleep 0.1; done; echo chan''ged\r")
 	await("changed")
 	// The program itself says that it runs, so that it already is in the foreground of the terminal.

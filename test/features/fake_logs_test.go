@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/client"
+	"k8s-cli/test/testkit/must"
 )
 
 // A fakeLog is the file that is the log of every pod of a cluster with fake nodes.
@@ -25,9 +26,7 @@ type fakeLog struct {
 func (c *cluster) needFakes(t *testing.T) *fakeLog {
 	t.Helper()
 	nodes, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "type=kwok"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(nodes.Items) == 0 {
 		t.Skip("the nodes of this cluster are real; make test runs this one on fake nodes")
 	}
@@ -45,14 +44,10 @@ func (l *fakeLog) rotate(t *testing.T) {
 	t.Helper()
 	if l.file != nil {
 		_ = l.file.Close()
-		if err := os.Remove(l.path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(l.path))
 	}
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l.file = file
 }
 

@@ -11,16 +11,14 @@ import (
 	"time"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // TestGoPrograms runs the programs in docs/go.md, each in a module of its own that imports the
 // client.
 func TestGoPrograms(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(checkout, "docs/go.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, filepath.Join(checkout, "docs/go.md"))
 	programs := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
 	wants := [][]string{ // sorted
 		{"completed <nil>", "hi"},
@@ -65,16 +63,12 @@ func TestGoModule(t *testing.T) {
 func (s *server) goProgram(t *testing.T, source []byte) string {
 	t.Helper()
 	directory, err := filepath.Abs(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	sums, err := os.ReadFile(filepath.Join(directory, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.Write(t, filepath.Join(dir, "main.go"), string(source))
-	testkit.Write(t, filepath.Join(dir, "go.sum"), string(sums)) // so that the test needs no network
+	must.Succeed(t, err)
+	must.Write(t, filepath.Join(dir, "main.go"), string(source))
+	must.Write(t, filepath.Join(dir, "go.sum"), string(sums)) // so that the test needs no network
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	var out []byte

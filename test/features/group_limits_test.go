@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/test/testkit/must"
 )
 
 // countsJobs counts the Jobs of a group that have not ended, from their first appearance on. The
@@ -20,9 +21,7 @@ func (c *cluster) countsJobs(t *testing.T, name string) func() (most, all int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	watched, err := c.BatchV1().Jobs(c.namespace).Watch(ctx, metav1.ListOptions{LabelSelector: task.LabelGroup + "=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	counts := make(chan [2]int, 1)
 	counts <- [2]int{}
 	done := make(chan struct{})

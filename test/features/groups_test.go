@@ -13,6 +13,7 @@ import (
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // awaitGroup waits until the state of a group satisfies ok.
@@ -95,9 +96,7 @@ func TestStopGroupOfFakePods(t *testing.T) {
 	}
 	eventually(t, "Jobs of the group", func() (string, bool) {
 		left, err := c.BatchV1().Jobs(c.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: task.LabelGroup + "=sweep"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return fmt.Sprintf("%d are left", len(left.Items)), len(left.Items) == 0
 	})
 	ann.awaitGroup(t, "other", "runs", func(g group.Group) bool { return g.ByStatus[task.Running] == others })

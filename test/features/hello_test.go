@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // endless is the script of a task that runs until it is stopped.
@@ -23,9 +23,7 @@ func TestAttachedSubmitOfTheExample(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
 	example, err := filepath.Abs("../../examples/hello.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := ann.cli(t, "jobs", "submit", example).ok(t)
 	want := regexp.MustCompile(`^✓ Task submitted successfully
   Task ID: ([a-z0-9]{8})
@@ -47,7 +45,7 @@ func TestExitCodesOfTheCLI(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
 	file := filepath.Join(ann.home, "fails.yaml")
-	testkit.Write(t, file, "name: fails\nrun: |\n  echo before\n  exit 7\n")
+	must.Write(t, file, "name: fails\nrun: |\n  echo before\n  exit 7\n")
 
 	got := ann.cli(t, "jobs", "submit", file)
 	got.fails(t, 100)
@@ -82,12 +80,10 @@ func TestExitCodesOfTheCLI(t *testing.T) {
 func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
+	must.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
 	attached := ann.begin(t, "jobs", "submit", "endless.yaml")
 	attached.out.awaitText(t, "\nbegun\n")
-	if err := attached.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, attached.Process.Signal(os.Interrupt))
 	said := attached.end(t).fails(t, 101)
 	id := ann.tasks(t)[0]
 	if want := "Task " + id + " is still running"; !strings.Contains(said, want) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // The API server of the test cluster writes every request to its audit log, beside the
@@ -41,9 +42,7 @@ func (c *cluster) auditLog(t *testing.T, from int64) (events []event) {
 			events = append(events, e)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return events
 }
 
@@ -62,8 +61,6 @@ func auditEnd(t *testing.T) int64 {
 	file := openAuditLog(t)
 	defer file.Close()
 	end, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return end
 }

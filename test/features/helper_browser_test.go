@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A page is a page of headless Chromium. The test drives Chromium by the Chrome DevTools Protocol,
@@ -40,22 +41,16 @@ func openPage(t *testing.T, url string) *page {
 		t.Skip("no chromium")
 	}
 	theirIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, theirOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	home := t.TempDir()
 	c := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe", "--user-data-dir="+home)
 	c.Env, c.ExtraFiles = testkit.Environment(home), []*os.File{theirIn, theirOut} // descriptors 3 and 4 of Chromium
 	var said bytes.Buffer
 	c.Stderr = &said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	t.Cleanup(func() { _ = c.Wait() }) // the context has ended the process
 	_, _ = theirIn.Close(), theirOut.Close()
 	t.Cleanup(func() { _, _ = in.Close(), out.Close() })
@@ -132,10 +127,7 @@ func (p *page) eval(t *testing.T, expression string) string {
 // awaitText waits until the text of the first element that matches a selector contains want.
 func (p *page) awaitText(t *testing.T, selector, want string) {
 	t.Helper()
-	quoted, err := json.Marshal(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must.Encode(t, selector)
 	eventually(t, want+" in "+selector, func() (string, bool) {
 		if text := p.eval(t, "document.querySelector("+string(quoted)+")?.innerText"); strings.Contains(text, want) {
 			return text, true

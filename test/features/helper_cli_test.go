@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A result is the output and the exit code of a command of the CLI.
@@ -66,9 +67,7 @@ func (u *user) prepare(t *testing.T, arguments ...string) *command {
 
 func (c *command) start(t *testing.T) {
 	t.Helper()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	go func() {
 		c.out.err = c.Wait()
 		close(c.out.ended)

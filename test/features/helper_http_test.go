@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // An answer is a response of the server, as received.
@@ -30,9 +31,7 @@ func (s *server) send(t *testing.T, method, user, path string, body []byte, head
 		headers = append([]string{"X-User", user}, headers...)
 	}
 	a, err := testkit.Send(t.Context(), held(t), testkit.Request{Method: method, URL: s.url + path, Body: body, Header: headers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return answer{a.Code, a.Header, a.Body}
 }
 
@@ -50,9 +49,7 @@ func (s *server) post(t *testing.T, user, path, body string, headers ...string) 
 func (s *server) raw(t *testing.T, request string) answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -63,9 +60,7 @@ func (s *server) raw(t *testing.T, request string) answer {
 		t.Fatalf("read the answer: %v", err)
 	}
 	a, err := testkit.Read(response)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return answer{a.Code, a.Header, a.Body}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // An exception is a command of a page that does not run, or that needs more than the shell.
@@ -117,12 +118,8 @@ func newScene(t *testing.T, s *server) scene {
 	t.Helper()
 	u := s.as(t, "ann@example.com")
 	u.login(t)
-	if err := os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(os.Getenv(testkit.EnvPrograms), filepath.Join(u.home, "bin")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(filepath.Join(u.home, "examples"), os.DirFS(examples)))
+	must.Succeed(t, os.Symlink(os.Getenv(testkit.EnvPrograms), filepath.Join(u.home, "bin")))
 	changeKubeconfig(t, filepath.Join(u.home, ".kube", "config"), func(c *clientcmdapi.Config) {
 		c.Contexts[c.CurrentContext].Namespace = u.namespace // the namespace of the server
 	})
@@ -133,16 +130,10 @@ func newScene(t *testing.T, s *server) scene {
 func changeKubeconfig(t *testing.T, path string, change func(*clientcmdapi.Config)) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := clientcmd.ResolveLocalPaths(config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, clientcmd.ResolveLocalPaths(config))
 	change(config)
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*config, path))
 }
 
 const (
@@ -157,16 +148,12 @@ func readmeScene(t *testing.T) scene {
 	u.await(t, hello, task.Completed)
 	u.await(t, failed, task.Failed)
 	volume, err := u.CreateVolume(t.Context(), task.Volume{Name: "old", Size: "1Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, text := range map[string]string{"train.yaml": train, "a.yaml": "run: true\n", "b.yaml": "run: true\n"} {
-		testkit.Write(t, filepath.Join(u.home, name), text)
+		must.Write(t, filepath.Join(u.home, name), text)
 	}
 	directory, err := filepath.Abs(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	address, kubeconfig := testkit.ClosedPort(t), filepath.Join(u.home, ".kube", "config")
 	s.env = append(goEnvironment(t), "KUBECONFIG="+kubeconfig, "K8S_CLI_LISTEN="+address, "K8S_CLI_NAMESPACE="+other.namespace)
 	s.replace = append(s.replace, "mqp6bsu4", failed, "mqp6", failed[:4], "nw9gsjt7", hello, "1b3c5d7f", volume.ID, "H100:1", "-",
@@ -188,9 +175,7 @@ func goEnvironment(t *testing.T) []string {
 	var all []string
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
 		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, name+"="+strings.TrimSpace(string(value)))
 	}
 	return all
@@ -210,7 +195,7 @@ func execScene(t *testing.T) scene {
 	s := newScene(t, start(t, "--allow-exec"))
 	id := s.user.submit(t, "num_nodes: 2\n"+yaml("run", endless))
 	s.user.awaitWhere(t, id, "runs on both nodes", func(s task.Status) bool { return s.Metadata.Running == 2 })
-	testkit.Write(t, filepath.Join(s.user.home, "config.json"), "{}")
+	must.Write(t, filepath.Join(s.user.home, "config.json"), "{}")
 	s.replace = append(s.replace, "mqp6bsu4", id, " 8888", " :8888")
 	return s
 }
@@ -220,7 +205,7 @@ func authScene(t *testing.T) scene {
 	s := newScene(t, start(t))
 	c := s.user.cluster
 	tokens := filepath.Join(s.user.home, "tokens")
-	testkit.Write(t, tokens, fmt.Sprintf("%x bob\n", sha256.Sum256([]byte("the token of bob"))))
+	must.Write(t, tokens, fmt.Sprintf("%x bob\n", sha256.Sum256([]byte("the token of bob"))))
 	byToken := c.serve(t, "--auth", "token", "--tokens-file", tokens)
 	reviewed, audience := c.serve(t, "--auth", "tokenreview"), c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli")
 	with := filepath.Join(s.user.home, "with-token")
@@ -326,16 +311,14 @@ func backupScene(t *testing.T) scene {
 
 func filesScene(t *testing.T) scene {
 	s := newScene(t, startForFiles(t))
-	testkit.Write(t, filepath.Join(s.user.home, "examples", "index.html"), "<p>hello\n")
-	if err := os.Symlink("examples", filepath.Join(s.user.home, "site")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(s.user.home, "examples", "index.html"), "<p>hello\n")
+	must.Succeed(t, os.Symlink("examples", filepath.Join(s.user.home, "site")))
 	return s
 }
 
 func tracingScene(t *testing.T) scene {
 	s, to, other := newScene(t, start(t)), collect(t), join(t)
-	testkit.Write(t, filepath.Join(s.user.home, "train.yaml"), train)
+	must.Write(t, filepath.Join(s.user.home, "train.yaml"), train)
 	s.env = []string{"K8S_CLI_LISTEN=127.0.0.1:0", "K8S_CLI_NATS_LISTEN=off", "K8S_CLI_NAMESPACE=" + other.namespace}
 	s.replace = append(s.replace, "http://collector:4318", to.URL)
 	s.after = func(t *testing.T) {

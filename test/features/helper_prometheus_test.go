@@ -17,6 +17,7 @@ import (
 	yamlv3 "gopkg.in/yaml.v3"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const monitoring = "../../deploy/monitoring"
@@ -47,8 +48,8 @@ func runPrometheus(t *testing.T, rules []byte) *prometheus {
 	}
 	dir, address := t.TempDir(), testkit.ClosedPort(t)
 	p := &prometheus{url: "http://" + address, targets: filepath.Join(dir, "targets.json")}
-	testkit.Write(t, filepath.Join(dir, "prometheus.yaml"), prometheusConfig)
-	testkit.Write(t, filepath.Join(dir, "rules.yaml"), string(rules))
+	must.Write(t, filepath.Join(dir, "prometheus.yaml"), prometheusConfig)
+	must.Write(t, filepath.Join(dir, "rules.yaml"), string(rules))
 	p.scrape(t)
 	testkit.Command{Program: path, Args: []string{
 		"--config.file=" + filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path=" + filepath.Join(dir, "data"),
@@ -69,23 +70,16 @@ func runPrometheus(t *testing.T, rules []byte) *prometheus {
 func (p *prometheus) scrape(t *testing.T, addresses ...string) {
 	t.Helper()
 	p.scraped = append(p.scraped, addresses...)
-	text, err := json.Marshal([]map[string][]string{{"targets": append([]string{}, p.scraped...)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.Write(t, p.targets+".new", string(text))
-	if err := os.Rename(p.targets+".new", p.targets); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Encode(t, []map[string][]string{{"targets": append([]string{}, p.scraped...)}})
+	must.Write(t, p.targets+".new", string(text))
+	must.Succeed(t, os.Rename(p.targets+".new", p.targets))
 }
 
 // ask sends a request to Prometheus' API and decodes the data of the answer.
 func (p *prometheus) ask(t *testing.T, path string, query url.Values, data any) {
 	t.Helper()
 	response, err := http.Get(p.url + "/api/v1/" + path + "?" + query.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	answer := struct {
 		Status, Error string
@@ -171,10 +165,7 @@ var (
 // replaced by a second.
 func hastyRules(t *testing.T) (alerts []alertRule, text []byte) {
 	t.Helper()
-	original, err := os.ReadFile(filepath.Join(monitoring, "alerts.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	original := must.Read(t, filepath.Join(monitoring, "alerts.yaml"))
 	type group struct {
 		Name  string      `yaml:"name"`
 		Rules []alertRule `yaml:"rules"`
@@ -182,9 +173,7 @@ func hastyRules(t *testing.T) (alerts []alertRule, text []byte) {
 	var file struct {
 		Groups []group `yaml:"groups"`
 	}
-	if err := yamlv3.Unmarshal(original, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yamlv3.Unmarshal(original, &file))
 	for _, g := range file.Groups {
 		alerts = append(alerts, g.Rules...)
 		for i := range g.Rules {
@@ -198,28 +187,22 @@ func hastyRules(t *testing.T) (alerts []alertRule, text []byte) {
 			})
 		}
 	}
-	if text, err = yamlv3.Marshal(file); err != nil {
-		t.Fatal(err)
-	}
+	text, err := yamlv3.Marshal(file)
+	must.Succeed(t, err)
 	return alerts, text
 }
 
 // panelQueries returns the queries of the dashboard by panel, as Grafana would send them.
 func panelQueries(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(monitoring, "dashboard.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, filepath.Join(monitoring, "dashboard.json"))
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ RefID, Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &dashboard))
 	queries := map[string]string{}
 	fill := strings.NewReplacer("$job", jobLabel, "$__rate_interval", "1m")
 	for _, panel := range dashboard.Panels {

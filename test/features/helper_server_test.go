@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A server is a k8s-cli-server that serves one namespace.
@@ -98,8 +99,6 @@ func (p process) exit(t *testing.T) int {
 func (p process) address(t *testing.T) string {
 	t.Helper()
 	address, err := p.Address(t.Context(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return address
 }

@@ -2,15 +2,14 @@ package features
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A registry serves a few images, as public registries do, over plain HTTP. Container
@@ -36,10 +35,7 @@ const (
 // newRegistry returns a registry with images that contain no files.
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Listen(t)
 	r := &registry{name: listener.Addr().String(), blobs: map[string]blob{}, tags: map[string]string{}}
 	r.tags["empty"] = r.image(t, "", 2)
 	r.tags["slow"] = r.image(t, "", 4) // runtimes fetch equal layers only once
@@ -72,11 +68,7 @@ func (r *registry) image(t *testing.T, user string, blocks int) string {
 
 func (r *registry) put(t *testing.T, kind string, document map[string]any) (digest string) {
 	t.Helper()
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.store(kind, data)
+	return r.store(kind, must.Encode(t, document))
 }
 
 func (r *registry) store(kind string, data []byte) (digest string) {

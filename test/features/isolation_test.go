@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // Two users whose labels are equal share nothing, and neither do users whose names look alike.
@@ -45,9 +46,7 @@ func TestAllUsersListsAndStopsEverything(t *testing.T) {
 	ann.await(t, nodes, task.Running)
 
 	all, err := admin.Tasks(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, s := range all {
 		got = append(got, s.ID+" of "+s.Metadata.User)

@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // The end of a log outlives its pod, however the pod ended, and the server.
@@ -28,9 +29,7 @@ func TestLogsOutliveTheirPods(t *testing.T) {
 	ann.stop(t, stopped)
 	ann.stop(t, waits)
 	job := ann.jobs(t, removed)[0].Name // as kubectl delete does
-	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
 	ann.await(t, ends, task.Completed)
 	ann.await(t, fails, task.Failed)
 	ann.await(t, removed, task.Failed)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // These tests check the statuses that a real kubelet sets for pods that it rejects or
@@ -22,9 +23,7 @@ func TestPodRejectedByKubelet(t *testing.T) {
 	err := ann.CoreV1().Pods(ann.namespace).Bind(t.Context(), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: ann.node(t)},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ann.awaitExplained(t, id, task.Failed, explanation{"OutOfcpu", "Node didn't have enough resource: cpu", "^The machine had less capacity"})
 }
 
@@ -45,9 +44,7 @@ func (c *cluster) awaitPodOf(t *testing.T, id string) (pod corev1.Pod) {
 func (c *cluster) node(t *testing.T) string {
 	t.Helper()
 	nodes, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, n := range nodes.Items {
 		if len(n.Spec.Taints) == 0 {
 			return n.Name
@@ -74,8 +71,6 @@ func TestPodPreemptedByKubelet(t *testing.T) {
 			}},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ann.awaitExplained(t, id, task.Failed, explanation{"Preempting", "^Preempted in order to admit critical pod", "^A critical pod of the cluster replaced the task's pod"})
 }

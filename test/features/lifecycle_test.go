@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // The workflows of the specification, literally. The test cluster has neither their images
@@ -47,7 +47,7 @@ func TestCompleteTaskLifecycle(t *testing.T) {
 	volume := m[1]
 
 	file := filepath.Join(myuser.home, "task.yaml")
-	testkit.Write(t, file, trainingJob)
+	must.Write(t, file, trainingJob)
 	attached := myuser.begin(t, "jobs", "submit", file)
 	attached.out.awaitText(t, "Status: submitted\n")
 	id := myuser.tasks(t)[0]

@@ -2,7 +2,6 @@ package features
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A machine is a node of the cluster whose kubelet is the test. The scheduler and all
@@ -66,18 +66,9 @@ func (m *machine) ready(t *testing.T, s corev1.ConditionStatus) {
 
 func (m *machine) patch(t *testing.T, change map[string]any, part ...string) {
 	t.Helper()
-	if _, err := m.CoreV1().Nodes().Patch(t.Context(), m.name, types.StrategicMergePatchType, encoded(t, change), metav1.PatchOptions{}, part...); err != nil {
+	if _, err := m.CoreV1().Nodes().Patch(t.Context(), m.name, types.StrategicMergePatchType, must.Encode(t, change), metav1.PatchOptions{}, part...); err != nil {
 		t.Fatalf("patch a node: %v", err)
 	}
-}
-
-func encoded(t *testing.T, v any) []byte {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
 }
 
 // file returns a task file for the machine with additional fields.
@@ -109,7 +100,7 @@ func (m *machine) runs(t *testing.T, pod corev1.Pod) {
 
 func (m *machine) says(t *testing.T, pod corev1.Pod, s corev1.PodStatus) {
 	t.Helper()
-	change := encoded(t, map[string]any{"status": s})
+	change := must.Encode(t, map[string]any{"status": s})
 	if _, err := m.CoreV1().Pods(m.namespace).Patch(t.Context(), pod.Name, types.StrategicMergePatchType, change, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatalf("say what became of a pod: %v", err)
 	}
@@ -120,14 +111,10 @@ func (m *machine) buries(t *testing.T, pod corev1.Pod) {
 	t.Helper()
 	eventually(t, "pod "+pod.Name+" is told to end", func() (string, bool) {
 		p, err := m.CoreV1().Pods(m.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(p.Status.Phase), p.DeletionTimestamp != nil
 	})
-	if err := m.CoreV1().Pods(m.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.CoreV1().Pods(m.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
 }
 
 func room(processors string) corev1.ResourceList {
@@ -191,9 +178,7 @@ func TestSpotTaskRunsOnASpotMachine(t *testing.T) {
 	var id string
 	eventually(t, "the spot machine to be known", func() (string, bool) {
 		got, err := ann.Submit(t.Context(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		id = got.ID
 		return strings.Join(got.Warnings, "\n"), len(got.Warnings) == 0
 	})

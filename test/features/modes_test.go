@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit/issuer"
+	"k8s-cli/test/testkit/must"
 )
 
 // A mode is an authentication method with valid and invalid credentials.
@@ -99,9 +100,7 @@ func byToken(t *testing.T) mode {
 func byReview(t *testing.T) mode {
 	c := join(t)
 	right, withdrawn, others := c.token(t, "ann", "k8s-cli"), c.token(t, "former", "k8s-cli"), c.token(t, "ann", "grafana")
-	if err := c.CoreV1().ServiceAccounts(c.namespace).Delete(t.Context(), "former", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.CoreV1().ServiceAccounts(c.namespace).Delete(t.Context(), "former", metav1.DeleteOptions{}))
 	s := c.serve(t, "--auth", "tokenreview", "--token-audience", "k8s-cli", "--admins", "root")
 	return mode{s, "system:serviceaccount:" + c.namespace + ":ann", bearer(right), spoofs(map[string][]string{
 		"a name": {"X-User", "ann"}, "no token of Kubernetes": bearer("x"), "one for another audience": bearer(others),

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/group"
+	"k8s-cli/test/testkit/must"
 )
 
 // A hook receives notifications.
@@ -102,9 +103,7 @@ func (h *hook) awaitEnds(t *testing.T, tasks int) {
 func (h *hook) check(t *testing.T, u *user, name string) {
 	t.Helper()
 	events, err := u.Events(t.Context(), client.EventSource{Group: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want, got []task.EventID
 	for _, e := range events {
 		if e.Type == task.EventPhase {
@@ -139,9 +138,7 @@ func TestNotificationsOfFakePods(t *testing.T) {
 	leader, others := leads(t, a, a.again(t))
 	ann := others[0].as(t, "ann")
 	secret, err := ann.NotifySecret(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	up.secret, down.secret = secret, secret
 	spec := parse(t, endsAfter("200ms"))
 	items := make([]client.Item, tasks)

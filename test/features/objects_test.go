@@ -1,13 +1,14 @@
 package features
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // has checks that got contains all pairs of want; got may contain more.
@@ -94,10 +95,7 @@ func TestDollarsReachTheContainerUntouched(t *testing.T) {
 	ann := newUser(t)
 	const odd = "$$ $(HOME) $$(HOME) $$$$ ${HOME} $NODE_RANK `x` \\ \" ' \t ü🚀"
 	script := "cat <<'END'\n" + odd + "\nEND\n"
-	quoted, err := json.Marshal(odd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must.Encode(t, odd)
 	got := ann.run(t, "envs: {ODD: "+string(quoted)+", MANY: \"a\\nb\\n\"}\n"+yaml("setup", script)+yaml("run", script+`printf '%s\n' "$ODD" "$MANY" "$(echo inner)"`))
 	if want := odd + "\n" + odd + "\n" + odd + "\na\nb\n\ninner\n"; got != want {
 		t.Errorf("log\n%q\nwant\n%q", got, want)

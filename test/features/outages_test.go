@@ -16,6 +16,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // While NATS is unreachable, the server accepts no command and loses nothing. Reads continue
@@ -156,18 +157,14 @@ type apiLink struct{ *testkit.Link }
 func linkToAPI(t *testing.T) apiLink {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return apiLink{linkTo(t, strings.TrimPrefix(config.Host, "https://"))}
 }
 
 func linkTo(t *testing.T, address string) *testkit.Link {
 	t.Helper()
 	l, err := testkit.NewLink("127.0.0.1:0", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(l.Close)
 	return l
 }
@@ -187,7 +184,5 @@ func (l apiLink) kubeconfig(t *testing.T) string {
 // heal restores a link that was closed.
 func (l apiLink) heal(t *testing.T) {
 	t.Helper()
-	if err := l.Heal(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Heal())
 }

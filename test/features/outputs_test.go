@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
+	"k8s-cli/test/testkit/must"
 )
 
 // outputsOf returns the outputs in the status of a task, once the task has those of so many nodes.
@@ -37,9 +38,7 @@ func (u *user) sumsIn(t *testing.T, dir string) map[string]string {
 		sums[strings.TrimPrefix(path, root+"/")] = hex.EncodeToString(sum[:])
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return sums
 }
 
@@ -72,9 +71,7 @@ run: |
 		sums[rank] = lines[0]
 	}
 	for _, job := range ann.jobs(t, id) {
-		if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
 	}
 	ann.awaitNothing(t, id)
 	s.process.Kill()

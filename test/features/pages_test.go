@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const checkout = "../.."
@@ -81,10 +83,7 @@ var (
 func commandsOfPage(t *testing.T, page string) []shown {
 	t.Helper()
 	path := filepath.Join(checkout, page)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, path)
 	inside, console := false, false
 	for line := range strings.Lines(string(text)) {
 		m := fence.FindStringSubmatch(strings.TrimSpace(line))

@@ -7,20 +7,17 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // tasksOf returns the tasks of a group in the order of their submission.
 func (u *user) tasksOf(t *testing.T, group string) (all []task.Status) {
 	t.Helper()
 	page, err := u.RowPage(t.Context(), query.Tasks{Group: group, Sort: query.ByCreated})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, r := range page.Items {
 		s, err := u.Task(t.Context(), r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, s)
 	}
 	return all

@@ -1,7 +1,6 @@
 package features
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,15 +11,14 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // kubeconfigFor returns a kubeconfig for the API server at a URL.
 func kubeconfigFor(t *testing.T, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := testkit.WriteKubeconfig(path, url); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, testkit.WriteKubeconfig(path, url))
 	return path
 }
 
@@ -28,10 +26,7 @@ func kubeconfigFor(t *testing.T, url string) string {
 func TestStartupErrors(t *testing.T) {
 	t.Parallel()
 	need(t)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Listen(t)
 	t.Cleanup(func() { _ = taken.Close() }) // after the subtests, which run in parallel
 	cluster, nats := testkit.ClosedPort(t), testkit.ClosedPort(t)
 	kubeconfig := os.Getenv(envKubeconfig)
@@ -81,7 +76,7 @@ func TestStartupErrors(t *testing.T) {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	testkit.Write(t, path, text)
+	must.Write(t, path, text)
 	return path
 }
 

@@ -1,7 +1,6 @@
 package features
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // pythonClient is the directory of the Python client.
@@ -43,10 +43,7 @@ func TestPythonClient(t *testing.T) {
 func tellStories(t *testing.T, urls map[string]string, mortal *server, run func(t *testing.T, env ...string) []clientTest) []clientTest {
 	t.Helper()
 	restarts, control := make(chan chan<- string), restartControl(t)
-	servers, err := json.Marshal(urls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers := must.Encode(t, urls)
 	control.requests = restarts
 	ended := make(chan []clientTest, 1)
 	go func() {
@@ -133,10 +130,7 @@ func reportClient(t *testing.T, all []clientTest) {
 // firstProgram writes the first program of the page about Python, and returns its path.
 func firstProgram(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(checkout, "docs", "python.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, filepath.Join(checkout, "docs", "python.md"))
 	_, program, _ := strings.Cut(string(page), "```python\n")
 	program, _, _ = strings.Cut(program, "```")
 	return file(t, "program.py", program)
@@ -161,9 +155,7 @@ func TestPythonExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path, err := filepath.Abs(filepath.Join(pythonClient, "examples", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			runPythonProgram(t, s.as(t, "user"+strings.TrimSuffix(name, ".py")+"@example.com"), path, want)
 		})
 	}
@@ -176,9 +168,7 @@ func runPythonProgram(t *testing.T, u *user, path, want string) {
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	directory, err := filepath.Abs(pythonClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.CommandContext(ctx, "python3", path)
 	cmd.Dir = u.home
 	cmd.Env = append(testkit.Environment(u.home), "K8S_CLI_API_URL="+u.url, "K8S_CLI_INSECURE_HTTP=true",

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // An explanation is the expected reason of a task, or several reasons separated by |, and
@@ -111,9 +112,7 @@ func TestPodCreationErrors(t *testing.T) {
 				_, err := c.CoreV1().LimitRanges(c.namespace).Create(t.Context(), &corev1.LimitRange{
 					ObjectMeta: metav1.ObjectMeta{Name: "range"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
 				}, metav1.CreateOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 			},
 			explanation{"FailedCreate", "minimum cpu usage per Container is 1", "A policy of the cluster"},
 		},
@@ -216,9 +215,7 @@ func TestTerminationReasonOfUnseenPod(t *testing.T) {
 		conditions := ann.jobs(t, id)[0].Status.Conditions
 		return fmt.Sprintf("%+v", conditions), slices.ContainsFunc(conditions, func(c batchv1.JobCondition) bool { return c.Type == batchv1.JobFailed })
 	})
-	if err := ann.CoreV1().Pods(ann.namespace).Delete(t.Context(), ann.pods(t, id)[0].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ann.CoreV1().Pods(ann.namespace).Delete(t.Context(), ann.pods(t, id)[0].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
 	s.again(t).as(t, "ann").awaitExplained(t, id, task.Failed, explanation{"BackoffLimitExceeded", "^Job has reached the specified backoff limit$", "^Read the log"})
 }
 
@@ -249,9 +246,7 @@ func TestPreemptedTask(t *testing.T) {
 	low := "low-" + c.namespace
 	ann := c.serve(t, "--allowed-priority-classes", low).as(t, "ann")
 	_, err := ann.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: low}, Value: -10}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { ann.forgetPriority(low) })
 	victim := ann.submit(t, "resources: {cpus: 1.1, priority_class: "+low+"}\n"+yaml("run", endless)) // the cluster's node has 2
 	ann.await(t, victim, task.Running)
@@ -269,15 +264,11 @@ func TestEvictedTask(t *testing.T) {
 	id := ann.submit(t, yaml("run", endless))
 	ann.await(t, id, task.Running)
 	err := ann.PolicyV1().Evictions(ann.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: ann.pods(t, id)[0].Name, Namespace: ann.namespace}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := explanation{"EvictionByEvictionAPI", "^Eviction API: evicting$", "^An administrator drained the machine"}
 	ann.awaitExplained(t, id, task.Failed, want)
 	background := metav1.DeletePropagationBackground
-	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), ann.jobs(t, id)[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	ann.awaitNothing(t, id)
 	s.process.terminate(t)
 	if got := s.again(t).as(t, "ann").task(t, id); !want.of(got.Metadata) {

@@ -10,6 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // asUser returns a kubeconfig for a user with only these rights in the namespace.
@@ -17,17 +18,13 @@ func (c *cluster) asUser(t *testing.T, name string, rules []rbacv1.PolicyRule) s
 	t.Helper()
 	rbac := c.RbacV1()
 	_, err := rbac.Roles(c.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = rbac.RoleBindings(c.namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	changeKubeconfig(t, path, func(c *clientcmdapi.Config) {
 		for _, user := range c.AuthInfos {

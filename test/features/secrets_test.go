@@ -19,7 +19,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // secretValue is the secret for which these tests search everywhere.
@@ -59,7 +59,7 @@ func TestSecretIsVisibleToItsTaskOnly(t *testing.T) {
 	s := join(t).serve(t, "--nats-listen", "off", "--data-dir", data, "--log-level", "debug")
 	ann := s.as(t, "ann")
 	file := filepath.Join(ann.home, "task.yaml")
-	testkit.Write(t, file, secretTask)
+	must.Write(t, file, secretTask)
 	id := ann.submitWithSecret(t, file)
 	text := ann.log(t, id, client.LogOptions{})
 	ann.await(t, id, task.Completed)
@@ -114,10 +114,7 @@ func (c *cluster) searchCluster(t *testing.T, id string) {
 		}
 	}
 	for name, objects := range map[string]any{"jobs": jobs, "pods": pods, "events": events, "services": services, "config maps": maps} {
-		raw, err := json.Marshal(objects)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Encode(t, objects)
 		if holds(raw) {
 			t.Errorf("the %s hold the secret", name)
 		}
@@ -167,7 +164,7 @@ func TestSecretsKeyFile(t *testing.T) {
 	keys := t.TempDir()
 	key := func(name string) string {
 		path := filepath.Join(keys, name)
-		testkit.Write(t, path, strings.Repeat(name, 40)+"\n")
+		must.Write(t, path, strings.Repeat(name, 40)+"\n")
 		return path
 	}
 	data := t.TempDir()

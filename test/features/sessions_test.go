@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // ofPage lists the headers of a request that a page of the dashboard makes with a cookie.
@@ -38,9 +39,7 @@ func (s *server) logIn(t *testing.T, user string) string {
 	var begun struct {
 		Key string `json:"session_key"`
 	}
-	if err := json.Unmarshal(got.body, &begun); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(got.body, &begun))
 	sessionKeys.Store(cookie, begun.Key)
 	return cookie
 }
@@ -49,16 +48,12 @@ func (s *server) logIn(t *testing.T, user string) string {
 func (s *server) follow(t *testing.T, cookie string) (ended <-chan struct{}) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, value := range map[string]string{"Cookie": cookie, "X-Session-Key": sessionKey(cookie), "Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"} {
 		r.Header.Set(name, value)
 	}
 	response, err := (&http.Client{}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
 		t.Fatalf("GET /events: %s, %s", response.Status, kind)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // The objects of a dry run are objects that the API server accepts and that a submission
@@ -74,8 +75,6 @@ func container(t *testing.T, j *batchv1.Job) string {
 	c := j.Spec.Template.Spec.Containers[0]
 	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(e corev1.EnvVar) bool { return e.Name == "SKYPILOT_TASK_ID" })
 	raw, err := json.MarshalIndent(c, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(raw)
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A terminal is a k8s-cli that runs on a pseudo-terminal. The test has the other end.
@@ -30,9 +30,7 @@ func (u *user) atTerminal(t *testing.T, columns uint16, arguments ...string) *te
 	screen := c.out
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	_ = theirs.Close()
 	go func() {
 		buffer := make([]byte, 4096)
@@ -56,23 +54,13 @@ func (u *user) atTerminal(t *testing.T, columns uint16, arguments ...string) *te
 func pseudoTerminal(t *testing.T, columns uint16) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	number, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 25, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0))
+	must.Succeed(t, unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 25, Col: columns}))
 	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return ours, theirs
 }
 
@@ -109,7 +97,7 @@ func screen(text string) string {
 func TestAttachedSubmitOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
+	must.Write(t, filepath.Join(ann.home, "task.yaml"), "volumes: {/data: later}\nsetup: echo begun\nrun: |\n  echo two lines\n  exit 3\n")
 	const columns = 60
 	attached := ann.atTerminal(t, columns, "jobs", "submit", "task.yaml")
 	attached.out.awaitText(t, "\r\x1b[K\x1b[90mpending: VolumeNotFound: waiting for volume later: you hav…")
@@ -152,7 +140,7 @@ Task %[1]s failed: Error: exit code 3
 func TestInterruptOnTerminal(t *testing.T) {
 	t.Parallel()
 	ann := newUser(t)
-	testkit.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
+	must.Write(t, filepath.Join(ann.home, "endless.yaml"), yaml("run", endless))
 	attached := ann.atTerminal(t, 80, "jobs", "submit", "endless.yaml")
 	attached.out.awaitText(t, "begun\r\n")
 	attached.press(t, "\x03")

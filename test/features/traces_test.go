@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A span is a span as the collector received it.
@@ -114,7 +114,7 @@ func TestSubmissionIsOneTrace(t *testing.T) {
 	s := (&server{cluster: c, env: settings}).serve(t)
 	ann := s.as(t, "ann")
 	ann.login(t)
-	testkit.Write(t, filepath.Join(ann.home, "task.yaml"), "num_nodes: 2\nrun: sleep 1000\n")
+	must.Write(t, filepath.Join(ann.home, "task.yaml"), "num_nodes: 2\nrun: sleep 1000\n")
 	submit := ann.prepare(t, "jobs", "submit", "-d", "task.yaml")
 	submit.Env = append(submit.Env, settings...)
 	submit.start(t)

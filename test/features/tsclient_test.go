@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // typeScriptClient is the directory of the TypeScript client.
@@ -119,16 +120,10 @@ func TestTypeScriptExamples(t *testing.T) {
 		s.as(t, "ann@example.com").submit(t, `{"name": "waits", "run": "true", "resources": {"cpus": 100000}}`)
 		cmd := node(t, env, "examples/page.mjs")
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, cmd.Start())
 		url, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if page := bodyOf(t, strings.TrimSpace(url)); !strings.Contains(page, "<td>waits</td><td>pending</td>") {
 			t.Errorf("the page has no row of the task:\n%s", page)
 		}
@@ -141,9 +136,7 @@ func TestTypeScriptExamples(t *testing.T) {
 func bodyOf(t *testing.T, url string) string {
 	t.Helper()
 	page, err := testkit.Send(t.Context(), http.DefaultClient, testkit.Request{Method: http.MethodGet, URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(page.Body)
 }
 
@@ -154,14 +147,9 @@ var jsBlock = regexp.MustCompile("(?s)```js\n(.*?)```")
 func TestTypeScriptPage(t *testing.T) {
 	t.Parallel()
 	needNode(t)
-	page, err := os.ReadFile(filepath.Join(checkout, "docs", "typescript.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, filepath.Join(checkout, "docs", "typescript.md"))
 	index, err := filepath.Abs(filepath.Join(typeScriptClient, "index.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := start(t)
 	blocks := jsBlock.FindAllStringSubmatch(string(page), -1)
 	if len(blocks) < 3 {

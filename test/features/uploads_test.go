@@ -16,7 +16,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // startForFiles starts a server that pods can reach, with these flags.
@@ -32,9 +32,7 @@ func startForFiles(t *testing.T, flags ...string) *server {
 func (c *cluster) freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(c.nodeAddress(t), "0")) // the cluster's node is this machine
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -56,10 +54,8 @@ func (u *user) put(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(u.home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		testkit.Write(t, path, text)
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Write(t, path, text)
 	}
 }
 

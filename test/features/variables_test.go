@@ -2,7 +2,6 @@ package features
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/client"
+	"k8s-cli/test/testkit/must"
 )
 
 // Variables arrive in setup and run byte for byte: in an image with bash, in an image without bash, and
@@ -26,10 +26,7 @@ func TestVariablesInImages(t *testing.T) {
 	for word := range strings.FieldsSeq("dir begin ending code pid from to name left rank why again own last known write place script query size path host port base line text seed rest after pause missing packed status domain home variables process") {
 		values[word] = "value of " + word
 	}
-	envs, err := json.Marshal(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	envs := must.Encode(t, values)
 	if len(values) < 60 {
 		t.Fatalf("%d variables", len(values))
 	}

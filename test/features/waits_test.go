@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // Tasks show their position in the backlog while other tasks are created one at a time.
@@ -28,9 +29,7 @@ func TestBacklogPosition(t *testing.T) {
 		all[i] = task.Spec{Run: "true"}
 	}
 	results, err := ann.SubmitAll(t.Context(), all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	last := results[len(results)-1].ID
 	attached := ann.atTerminal(t, 0, "jobs", "logs", last)
 	s := ann.awaitExplained(t, last, task.Pending, explanation{
@@ -87,9 +86,7 @@ func TestVolumeWithoutProvisioner(t *testing.T) {
 	class := c.namespace
 	ann := c.serve(t, "--allowed-runtime-classes", class).as(t, "ann")
 	_, err := ann.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "nobody.example/none"}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		_ = ann.StorageV1().StorageClasses().Delete(context.Background(), class, metav1.DeleteOptions{})
 	})
@@ -109,9 +106,7 @@ func TestVolumeDeletedBeforeTaskStarts(t *testing.T) {
 	ann.await(t, uses, task.Running)
 	waits := ann.submit(t, "volumes: {/data: data}\nrun: 'true'\nresources: {cpus: 1000}")
 	ann.awaitExplained(t, waits, task.Pending, explanation{"Unschedulable", "1000 CPUs", "resources.cpus"})
-	if err := ann.CoreV1().PersistentVolumeClaims(ann.namespace).Delete(t.Context(), "data-"+volume, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ann.CoreV1().PersistentVolumeClaims(ann.namespace).Delete(t.Context(), "data-"+volume, metav1.DeleteOptions{}))
 	ann.awaitExplained(t, waits, task.Pending, explanation{task.ReasonClaimDeleting, "^claim data-" + volume + " of volume data is being deleted$", "^Stop the task"})
 	ann.stop(t, uses)
 	ann.awaitExplained(t, waits, task.Pending, explanation{task.ReasonClaimGone, "^claim data-" + volume + " of volume data is gone$", "^Create the volume again"})
@@ -128,9 +123,7 @@ func TestVolumeAttachErrors(t *testing.T) {
 	id := ann.submit(t, "run: 'true'\nvolumes: {/data: data}")
 	eventually(t, "the volume is to be attached", func() (string, bool) {
 		all, err := ann.StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, a := range all.Items {
 			if *a.Spec.Source.PersistentVolumeName == class {
 				a.Status.AttachError = &storagev1.VolumeError{Time: metav1.Now(), Message: "the disk is with another machine"}
@@ -150,9 +143,7 @@ func TestPodSandboxErrors(t *testing.T) {
 	class := "nobody-" + strings.ToLower(rand.Text())
 	ann := start(t, "--allowed-runtime-classes", class).as(t, "ann")
 	_, err := ann.NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "nobody"}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = ann.NodeV1().RuntimeClasses().Delete(context.Background(), class, metav1.DeleteOptions{}) })
 	id := ann.submit(t, "run: 'true'\nconfig: {kubernetes: {pod_config: {spec: {runtimeClassName: "+class+"}}}}")
 	ann.awaitExplained(t, id, task.Pending, explanation{"FailedCreatePodSandBox", `no runtime for "nobody" is configured`, "runtimeClassName"})
@@ -179,9 +170,7 @@ func TestJobNameCollision(t *testing.T) {
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
 		}}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ann.create(t, task.Volume{Name: "nowhere", Size: "1Gi"})
 	ann.awaitExplained(t, id, task.Failed, explanation{"NameTaken", "an object of that name exists, but does not belong to this task", "^Submit the task again"})
 }
@@ -197,9 +186,7 @@ func TestFormerJobIsBeingDeleted(t *testing.T) {
 	id := ann.submit(t, "num_nodes: 2\nrun: 'true'")
 	job := ann.awaitJobs(t, id, 1)[0].Name
 	ann.patchJob(t, job, `{"metadata":{"finalizers":["k8s-cli.test/hold"]}}`)
-	if err := ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ann.BatchV1().Jobs(ann.namespace).Delete(t.Context(), job, metav1.DeleteOptions{}))
 	// The server sees changes of Jobs in order. Once the server has seen this change, the
 	// server has also seen the deletion, and does not start the task with the terminating
 	// Job.
@@ -224,9 +211,7 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	t.Cleanup(func() {
 		_, _ = maps.Patch(context.Background(), "holds", types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{})
 	})
-	if err := ann.CoreV1().Namespaces().Delete(t.Context(), ann.namespace, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ann.CoreV1().Namespaces().Delete(t.Context(), ann.namespace, metav1.DeleteOptions{}))
 	id := ann.submit(t, "run: 'true'")
 	ann.awaitExplained(t, id, task.Pending, explanation{"NamespaceTerminating", "because it is being terminated", "^The namespace is being deleted"})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // An operation is an operation of openapi.json, so that these tests cover every route that
@@ -119,9 +120,7 @@ func (u *user) settle(t *testing.T, name string) estate {
 	u.put(t, map[string]string{"site/file": "contents-of-hers\n", "task.yaml": "name: task-of-hers\nworkdir: site\nenvs: {HERS: variable-of-hers}\nsecrets: {PASS: secret-of-hers}\n" + yaml("run", "echo line-of-hers\n"+endless)})
 	has := estate{task: u.submitFile(t, "task.yaml", "--group", groupOfHers)}
 	volume, err := u.CreateVolume(t.Context(), task.Volume{Name: "volume-of-hers", Size: "1Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	has.volume = volume.ID
 	u.await(t, has.task, task.Running)
 	job := u.jobs(t, has.task)[0]
@@ -274,15 +273,11 @@ func (s *server) heard(t *testing.T, path, id string, live bool, token string) s
 		return string(s.get(t, "", path, "Authorization", "Bearer "+token).body)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Accept", "text/event-stream")
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	var text strings.Builder
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {

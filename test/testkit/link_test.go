@@ -9,6 +9,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // echoing returns a link to a server that sends back what it reads. The channel receives the
@@ -16,10 +18,7 @@ import (
 func echoing(t *testing.T) (*Link, <-chan string) {
 	t.Helper()
 	heard := make(chan string, 10)
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Listen(t)
 	t.Cleanup(func() { _ = server.Close() })
 	go func() {
 		for {
@@ -41,9 +40,7 @@ func echoing(t *testing.T) (*Link, <-chan string) {
 		}
 	}()
 	l, err := NewLink("127.0.0.1:0", server.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(l.Close)
 	return l, heard
 }
@@ -57,9 +54,7 @@ type caller struct {
 func call(t *testing.T, l *Link) *caller {
 	t.Helper()
 	c, err := net.Dial("tcp", l.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return &caller{c, bufio.NewReader(c)}
 }
@@ -84,9 +79,7 @@ const (
 
 func set(t *testing.T, l *Link, c Condition) {
 	t.Helper()
-	if err := l.Set(c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Set(c))
 }
 
 func TestLinkCarries(t *testing.T) {
@@ -103,9 +96,7 @@ func TestLinkCarries(t *testing.T) {
 func TestCutLinkResetsAndRefuses(t *testing.T) {
 	l, _ := echoing(t)
 	c := call(t, l)
-	if err := c.says("hello", soon); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.says("hello", soon))
 	set(t, l, Condition{Cut: true})
 	if err := c.says("anybody?", soon); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection was not reset: %v", err)
@@ -131,9 +122,7 @@ func TestBytesVanish(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l, heard := echoing(t)
 			before := call(t, l)
-			if err := before.says("hello", soon); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, before.says("hello", soon))
 			<-heard
 			set(t, l, tt.c)
 			during := call(t, l)

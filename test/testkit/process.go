@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // A Command describes a program to run.
@@ -73,9 +75,7 @@ func Environment(home string) []string {
 func (c Command) Run(t testing.TB) *Process {
 	t.Helper()
 	p, err := c.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if c.Grace == 0 {
 			p.Kill()

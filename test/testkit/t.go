@@ -14,6 +14,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // Tests read their settings from environment variables, which make test sets.
@@ -52,9 +54,7 @@ func Join(t testing.TB, prefix string, labels map[string]string) *Cluster {
 	if err == nil {
 		err = c.Join(t.Context(), prefix, labels)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Leave)
 	return c
 }
@@ -77,9 +77,7 @@ func RunNATS(t testing.TB, dir string, port int) *natsserver.Server {
 		port = natsserver.RANDOM_PORT
 	}
 	n, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	n.Start()
 	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
 	if !n.ReadyForConnections(time.Minute) {
@@ -103,9 +101,7 @@ func RunNATSCluster(t testing.TB) (urls string, lose func()) {
 		o.Host, o.Port = split(t, address)
 		o.Cluster.Host, o.Cluster.Port = split(t, strings.TrimPrefix(routes[i], "nats://"))
 		n, err := natsserver.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		n.Start()
 		nodes, urls = append(nodes, n), urls+",nats://"+address
 	}
@@ -134,9 +130,7 @@ func split(t testing.TB, address string) (host string, port int) {
 	if err == nil {
 		port, err = strconv.Atoi(text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return host, port
 }
 
@@ -144,31 +138,17 @@ func split(t testing.TB, address string) (host string, port int) {
 func JetStream(t testing.TB, url string) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return js
-}
-
-// Write writes a file and fails the test if that is impossible.
-func Write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ClosedPort returns an address at which no process listens.
 func ClosedPort(t testing.TB) string {
 	t.Helper()
 	address, err := FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return address
 }

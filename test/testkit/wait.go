@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -119,9 +121,7 @@ func Eventually(t testing.TB, limit time.Duration, what string, check func() (st
 	t.Helper()
 	ctx, cancel := WithPatience(t.Context(), limit)
 	defer cancel()
-	if err := Until(ctx, what, check); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Until(ctx, what, check))
 }
 
 // Wait waits until one of the channels is closed.

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // An Authority issues certificates for addresses of this machine.
@@ -47,18 +49,14 @@ func (a Authority) Issue(t testing.TB, dir string) Files {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.Certificate, key.Public(), a.key)
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f := Files{filepath.Join(dir, "ca.crt"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
 	for path, block := range map[string]*pem.Block{
 		f.CA:   {Type: "CERTIFICATE", Bytes: a.Certificate.Raw},
 		f.Cert: {Type: "CERTIFICATE", Bytes: c.Raw},
 		f.Key:  {Type: "PRIVATE KEY", Bytes: raw},
 	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
 	return f
 }
@@ -66,21 +64,15 @@ func (a Authority) Issue(t testing.TB, dir string) Files {
 func newKey(t testing.TB) crypto.Signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return key
 }
 
 func sign(t testing.TB, template, parent *x509.Certificate, public crypto.PublicKey, by crypto.Signer) *x509.Certificate {
 	t.Helper()
 	raw, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
