@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/test/testkit/must"
 )
 
 // cutLog returns a compacted log with two snapshots.
@@ -35,9 +36,7 @@ func removeSnapshots(t *testing.T, log *running) {
 	if err == nil {
 		err = stream.Purge(natstest.Context(t), jetstream.WithPurgeSubject("$O."+streams.SnapshotBucket+".>"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // A pod that finds no snapshot of a compacted log does not take the remaining entries for the
@@ -82,9 +81,7 @@ func TestARunningPodKeepsItsState(t *testing.T) {
 	removeSnapshots(t, log)
 	log.put(t, "more")
 	log.waitReadIndex(t)
-	if err := log.stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(log.follower.applied())); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(log.follower.applied())))
 	log.waitReadIndex(t)
 	log.put(t, "even more")
 	if diff := cmp.Diff([]string{"task0", "task1", "task2", "more", "even more"}, folded.seen()); diff != "" || folded.timesReset() > 0 {
@@ -101,9 +98,7 @@ func TestALeaderThatWasHeldUpRemovesNothingOfItsSuccessor(t *testing.T) {
 	t.Parallel()
 	server, first, folded := cutLog(t)
 	head, err := first.identify(natstest.Context(t), appliedPosition{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kept, err := first.usableSnapshots(natstest.Context(t), head.id, head.StreamState)
 	if err != nil || len(kept) != retainedSnapshots {
 		t.Fatalf("%d snapshots, %v", len(kept), err)
@@ -146,9 +141,7 @@ func TestMessagesThatAreNoEntries(t *testing.T) {
 	restarted := &fakeStateMachine{}
 	follow(t, natstest.Connect(t, server), Config{}, restarted).waitReadIndex(t)
 	restarted.wantSeen(t, "one", "two")
-	if err := log.stream.DeleteMsg(natstest.Context(t), foreign); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.stream.DeleteMsg(natstest.Context(t), foreign))
 	without := &fakeStateMachine{}
 	last := follow(t, natstest.Connect(t, server), Config{}, without)
 	last.put(t, "three")
@@ -168,14 +161,10 @@ func TestTheLastMessageIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.waitReadIndex(t)
-	if err := log.stream.DeleteMsg(natstest.Context(t), log.follower.applied()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.stream.DeleteMsg(natstest.Context(t), log.follower.applied()))
 	folded := &fakeStateMachine{}
 	late := follow(t, natstest.Connect(t, server), Config{}, folded)
-	if err := late.WaitCaughtUp(natstest.Context(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, late.WaitCaughtUp(natstest.Context(t)))
 	late.waitReadIndex(t)
 	folded.wantSeen(t, "one")
 }

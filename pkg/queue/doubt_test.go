@@ -71,9 +71,7 @@ func TestOnlyDeletedEntriesMayBeMissing(t *testing.T) {
 		log.put(t, id)
 	}
 	for _, seq := range []uint64{3, 4} {
-		if err := log.stream.DeleteMsg(natstest.Context(t), seq); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, log.stream.DeleteMsg(natstest.Context(t), seq))
 	}
 	for _, tt := range []struct {
 		first, last uint64
@@ -91,15 +89,11 @@ func TestTheArchiveHasNoSecrets(t *testing.T) {
 		e := task.Entry{Version: task.EntryVersion, Log: "log"}
 		for _, c := range commands {
 			raw, err := c.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			e.Commands = append(e.Commands, raw)
 		}
 		raw, err := e.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return raw
 	}
 	open, sealed := natstest.Submission("a"), natstest.Submission("b")

@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 	"k8s-cli/test/testkit/safe"
 )
 
@@ -38,9 +39,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "others")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	for size := 1 << 20; size > 0; size /= 2 {
 		for err = nil; err == nil; {
@@ -51,9 +50,7 @@ func fill(t *testing.T, dir string) (free func()) {
 		t.Fatalf("fill the disk: %v", err)
 	}
 	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(path))
 	}
 }
 

@@ -10,15 +10,14 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/test/testkit/must"
 )
 
 // openFiles returns the files of a log on a connection of their own.
 func openFiles(t *testing.T, nc *natsconn.Conn) *blob.Files {
 	t.Helper()
 	f, err := blob.NewFiles(nc, streams.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f
 }
 
@@ -34,21 +33,15 @@ func TestFilesLeaveTheConnectionOfTheLogAlone(t *testing.T) {
 			log, nc := follow(t, connect(), Config{}, &fakeStateMachine{}), connect()
 			files := openFiles(t, nc)
 			uploads, err := files.OpenUploadStore(natstest.Context(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			blobs, err := files.OpenLogArchive(natstest.Context(t), 64<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			content := noise(natstest.Rounds(1 << 20))
 			before := log.nats.Stats()
 			if _, err := uploads.Store(natstest.Context(t), "ann/a", bytes.NewReader(content)); err != nil {
 				t.Fatal(err)
 			}
-			if err := blobs.Store(natstest.Context(t), "log", nil, content); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, blobs.Store(natstest.Context(t), "log", nil, content))
 			var readers sync.WaitGroup
 			for range 16 {
 				readers.Go(func() {

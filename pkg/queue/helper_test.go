@@ -91,10 +91,7 @@ func (m *fakeStateMachine) snapshot(t *testing.T, log *running) *snapshot {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	raw, err := json.Marshal(fakeState{m.ids, m.written, m.last})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Encode(t, fakeState{m.ids, m.written, m.last})
 	sum := sha256.Sum256(raw)
 	return &snapshot{log.follower.id(), m.entries[len(m.entries)-1].Seq, hex.EncodeToString(sum[:]), raw}
 }

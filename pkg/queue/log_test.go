@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestAppendReturnsTheVerdictOfTheFold(t *testing.T) {
@@ -173,10 +173,7 @@ func TestAnEntryThatWasStoredTwiceIsAnsweredOnce(t *testing.T) {
 	log := follow(t, natstest.Connect(t, natstest.Embed(t, t.TempDir())), Config{}, folded)
 	log.put(t, "one")
 	entries := folded.stored()
-	again, err := json.Marshal(entries[len(entries)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Encode(t, entries[len(entries)-1])
 	for range 2 {
 		if _, err := log.js.Publish(natstest.Context(t), subject.Log, again); err != nil {
 			t.Fatal(err)
@@ -235,14 +232,10 @@ func TestACommandOfANewerReleaseEndsRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 			l, err := Open(natstest.Context(t), nc, Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			ended := make(chan error, 1)
 			go func() { ended <- l.Run(t.Context(), &fakeStateMachine{}) }()
-			if err := l.WaitCaughtUp(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.WaitCaughtUp(t.Context()))
 			if _, err := l.js.Publish(natstest.Context(t), subject.Log, fmt.Appendf(nil, tt.entry, l.follower.id())); err != nil {
 				t.Fatal(err)
 			}
@@ -268,17 +261,13 @@ func TestAStreamOfOthersIsLeftAlone(t *testing.T) {
 			nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 			js := natstest.JetStream(t, nc)
 			stream, err := js.CreateStream(natstest.Context(t), tt.stream)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			before := stream.CachedInfo().Config
 			if _, err := Open(natstest.Context(t), nc, Config{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("open: %v, want an error with %q", err, tt.want)
 			}
 			after, err := stream.Info(natstest.Context(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(before, after.Config); diff != "" {
 				t.Errorf("settings of the other stream (-before +after):\n%s", diff)
 			}
@@ -291,9 +280,7 @@ func TestMessagesOfOthersAreNotTakenForTheLog(t *testing.T) {
 	for _, message := range []string{`{"temperature": 21}`, "hello"} {
 		nc := natstest.Connect(t, natstest.Embed(t, t.TempDir()))
 		l, err := Open(natstest.Context(t), nc, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := l.js.Publish(natstest.Context(t), subject.Log, []byte(message)); err != nil {
 			t.Fatal(err)
 		}

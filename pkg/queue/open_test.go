@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/test/testkit/must"
 )
 
 // A stream that cannot be read may belong to others, so Open changes nothing.
@@ -28,14 +29,10 @@ func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 	as := func(user string) *nats.Conn {
 		t.Helper()
 		at, err := url.Parse(r.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		at.User = url.UserPassword(user, user)
 		nc, err := natsconn.Remote{URL: at.String()}.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(nc.Close)
 		return nc
 	}
@@ -48,9 +45,7 @@ func TestUnreadableStreamIsLeftUnchanged(t *testing.T) {
 		t.Error("a stream that cannot be looked at was opened")
 	}
 	s, err := admin.Stream(natstest.Context(t), subject.LogStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := s.CachedInfo().Config.Subjects; len(got) != 1 || got[0] != "app.>" {
 		t.Errorf("its subjects are %q now", got)
 	}

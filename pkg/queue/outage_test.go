@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestAnOutageOfNATS(t *testing.T) {
@@ -83,9 +84,7 @@ func TestAFullLogRefusesAtOnce(t *testing.T) {
 	log, _ := start(t)
 	log.put(t, "one")
 	info, err := log.stream.Info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	full := info.Config
 	full.MaxBytes = int64(info.State.Bytes) + 10
 	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {
@@ -185,9 +184,7 @@ func appendUntilFull(t *testing.T, logs []*running, c task.Command, text string)
 func (r *running) limit(t *testing.T, bytes int64) {
 	t.Helper()
 	info, err := r.stream.Info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	limited := info.Config
 	limited.MaxBytes = bytes
 	if _, err := r.js.UpdateStream(natstest.Context(t), limited); err != nil {
@@ -201,8 +198,6 @@ func (r *running) limit(t *testing.T, bytes int64) {
 func (r *running) size(t *testing.T) uint64 {
 	t.Helper()
 	info, err := r.stream.Info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return info.State.Bytes
 }

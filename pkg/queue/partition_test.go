@@ -21,6 +21,7 @@ import (
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // twoPods returns a pod at the third server of a cluster, which leads the log and can be cut
@@ -298,24 +299,14 @@ func TestEntriesWithoutAConsumer(t *testing.T) {
 	writer.put(t, "one")
 	folded := &fakeStateMachine{}
 	l, err := Open(natstest.Context(t), r.Dial(t), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	head, err := l.identify(natstest.Context(t), appliedPosition{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.follower.bootstrap(natstest.Context(t), head, folded); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, l.follower.bootstrap(natstest.Context(t), head, folded))
 	writer.put(t, "two")
-	if err := l.follower.fetch(t.Context(), folded); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.follower.fetch(t.Context(), folded))
 	messages, err := l.consume(natstest.Context(t), 1) // delivers entries again that fetch has folded
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer messages.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	read := make(chan error, 1)

@@ -13,18 +13,15 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // recreate deletes the log and creates it again, as an operator could.
 func recreate(t *testing.T, log *running) {
 	t.Helper()
 	info, err := log.stream.Info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.js.DeleteStream(natstest.Context(t), subject.LogStream); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, log.js.DeleteStream(natstest.Context(t), subject.LogStream))
 	ctx := natstest.Context(t)
 	for { // NATS may still be removing the files of the former stream
 		_, err := log.js.CreateStream(ctx, info.Config)
@@ -41,9 +38,7 @@ const storeNotCreated jetstream.ErrorCode = 10049 // JSStreamStoreFailedF of NAT
 
 func purge(t *testing.T, log *running) {
 	t.Helper()
-	if err := log.stream.Purge(natstest.Context(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.stream.Purge(natstest.Context(t)))
 }
 
 // The fold accepts the entries of a writer only from the first one on, so a writer needs a new
@@ -57,9 +52,7 @@ func TestALogThatWasReplacedIsReadAnew(t *testing.T) {
 	recreate(t, log)
 	_, _ = log.WaitReadIndex(t.Context()) // one read suffices to notice the replacement
 	folded.await(t, "the state machine is reset", func() bool { return folded.timesReset() > 0 })
-	if err := log.WaitCaughtUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.WaitCaughtUp(t.Context()))
 	log.put(t, "new")
 	entries := folded.stored()
 	if last := entries[len(entries)-1]; last.Number != 1 {
@@ -164,19 +157,13 @@ func TestALogThatWasCutIsReadOnce(t *testing.T) {
 	if err := before.stop(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := before.stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(before.follower.applied())); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, before.stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(before.follower.applied())))
 	machine := slowMachine{&fakeStateMachine{}, make(chan struct{})}
 	late := follow(t, remote.Dial(t), Config{AcceptLogLoss: true}, machine)
-	if err := late.follower.awaitIdentified(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, late.follower.awaitIdentified(t.Context()))
 	stood := late.follower.appliedPosition()
 	info, err := late.info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := late.follower.restartIfReplaced(natstest.Context(t), info, stood); err != nil {
 		t.Errorf("the log is taken for another one: %v", err)
 	}

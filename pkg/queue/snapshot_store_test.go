@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // storeSnapshot stores a snapshot of the machine into which log is folded, and compacts the
@@ -46,9 +47,7 @@ func (r *running) cutTo(t *testing.T, s *snapshot, retained task.Submissions) {
 func begins(t *testing.T, log *running) uint64 {
 	t.Helper()
 	info, err := log.stream.Info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return info.State.FirstSeq
 }
 
@@ -95,14 +94,10 @@ func TestAPodStartsFromTheYoungestSnapshotAndReadsOn(t *testing.T) {
 func corrupt(t *testing.T, log *running, s *snapshot) {
 	t.Helper()
 	all, err := log.listSnapshots(natstest.Context(t), s.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := slices.IndexFunc(all, func(o storedSnapshot) bool { return o.seq == s.seq })
 	info, err := log.bucket.Info(natstest.Context(t), all[i].object.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := log.bucket.Put(natstest.Context(t), info.ObjectMeta, strings.NewReader(`{"ids":["spoilt"]}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -191,9 +186,7 @@ func TestASnapshotOfALostEndIsNotUsed(t *testing.T) {
 		t.Fatal("a snapshot whose bytes are not those of its hash was stored")
 	}
 	lost := first.snapshot(t, log)
-	if err := log.putSnapshot(natstest.Context(t), lost, "the hash of another entry"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.putSnapshot(natstest.Context(t), lost, "the hash of another entry"))
 	other := follow(t, natstest.Connect(t, server), Config{}, second)
 	other.waitReadIndex(t)
 	if second.timesRestored() > 0 || len(second.seen()) != 1 {
@@ -229,9 +222,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 		t.Errorf("snapshots %+v, %v; want those at %v", all, err, want[:2])
 	}
 	stream, err := log.js.Stream(natstest.Context(t), "OBJ_"+streams.SnapshotBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if info, err := stream.Info(natstest.Context(t), jetstream.WithSubjectFilter(">")); err != nil || len(info.State.Subjects) != 4 {
 		t.Errorf("the bucket holds %v, %v; want two subjects of each snapshot", info.State.Subjects, err)
 	}
@@ -328,9 +319,7 @@ func TestAPodThatFellBehindStartsFromASnapshot(t *testing.T) {
 	behind, ahead := &stalledMachine{}, &fakeStateMachine{}
 	slow := follow(t, natstest.Connect(t, server), Config{}, behind)
 	log := follow(t, natstest.Connect(t, server), Config{}, ahead)
-	if err := slow.WaitCaughtUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, slow.WaitCaughtUp(t.Context()))
 	behind.stalls.Store(true)
 	result := make(chan task.Result, 1)
 	go func() {
@@ -406,9 +395,7 @@ func TestAFullLogIsCompactedWithoutAMarker(t *testing.T) {
 	natstest.Patiently(t, func() error { return log.MakeSpace(t.Context(), submissions) })
 	before := begins(t, log)
 	info, err := log.stream.Info(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	full := info.Config
 	full.MaxBytes = int64(info.State.Bytes) + 10 //nolint:gosec // some bytes
 	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // openAll opens the log and every store whose data is in streams.
@@ -21,9 +22,7 @@ func openAll(t *testing.T, nc *natsconn.Conn, c Config) *Log {
 	t.Helper()
 	log := open(t, nc, c)
 	files, err := blob.NewFiles(nc, c.settings())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for what, openOne := range map[string]func() error{
 		"uploads": func() error { _, err := files.OpenUploadStore(natstest.Context(t)); return err },
 		"logs":    func() error { _, err := files.OpenLogArchive(natstest.Context(t), 20<<20); return err },

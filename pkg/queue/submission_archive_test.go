@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // noSubmissions retains no submission.
@@ -75,9 +76,7 @@ func (l submissionLedger) check(t *testing.T, log *running) {
 func archivedNames(t *testing.T, log *running) []string {
 	t.Helper()
 	all, err := log.archive.parts.List(natstest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return slices.Sorted(maps.Keys(all))
 }
 
@@ -140,9 +139,7 @@ func TestArchiveHoldsOnlySubmissionsWithRecords(t *testing.T) {
 	l.cut(t, log, folded)
 	l.submit(t, log, "three")
 	l.cut(t, log, folded)
-	if err := log.archive.parts.Store(natstest.Context(t), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.archive.parts.Store(natstest.Context(t), "of another log", map[string]string{logHeader: "another", firstHeader: "1", lastHeader: "99"}, []byte("1 {}\n")))
 	before := archivedNames(t, log)
 	delete(l, "one")
 	l.submit(t, log, "four")

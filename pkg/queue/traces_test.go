@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // An entry carries the traces of its commands, appended singly or in a batch, and stays below
@@ -36,9 +37,7 @@ func TestEntriesHaveTheTracesOfTheirCommands(t *testing.T) {
 	}
 	_, errs := log.AppendBatch(t.Context(), many)
 	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	all.Wait()
 	seen := 0
@@ -51,9 +50,7 @@ func TestEntriesHaveTheTracesOfTheirCommands(t *testing.T) {
 		}
 		for i, raw := range e.Commands {
 			c, err := task.DecodeCommand(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := ""
 			if id := c.Submit.ID; id[0] != '-' {
 				want, seen = traced(id).Submit.Trace, seen+1

@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/test/testkit/must"
 )
 
 // fill creates every stream of the server, with some data in each. The log is truncated.
@@ -47,9 +48,7 @@ func fill(t *testing.T, nc *nats.Conn, replicas int) {
 	if err == nil {
 		err = log.Purge(ctx, jetstream.WithPurgeSequence(20))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // put stores an object that takes several chunks of a backup.
@@ -59,9 +58,7 @@ func put(t *testing.T, js jetstream.JetStream, bucket, name string) {
 	if err == nil {
 		_, err = store.PutBytes(natstest.Context(t), name, random(t, 3*chunkBytes))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func random(t *testing.T, n int) []byte {
@@ -88,15 +85,11 @@ func content(t *testing.T, nc *nats.Conn) map[string][]string {
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			all[name] = append(all[name], fmt.Sprintf("%d %s %v %x", m.Sequence, m.Subject, m.Header, m.Data))
 		}
 	}
-	if err := list.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, list.Err())
 	return all
 }
 
@@ -107,9 +100,7 @@ func backedUp(t *testing.T) (nc *nats.Conn, dir string) {
 	t.Helper()
 	nc, dir = natstest.Serve(t).Dial(t), t.TempDir()
 	fill(t, nc, 1)
-	if err := Write(natstest.Context(t), nc, dir, nothing); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(natstest.Context(t), nc, dir, nothing))
 	return nc, dir
 }
 
@@ -125,12 +116,8 @@ func TestRestoreReturnsEveryStream(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "backup")
 	var copied, restored []string
-	if err := Write(natstest.Context(t), from, dir, func(s Stream) { copied = append(copied, s.Name) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := Restore(natstest.Context(t), to, dir, Options{}, func(s Stream) { restored = append(restored, s.Name) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(natstest.Context(t), from, dir, func(s Stream) { copied = append(copied, s.Name) }))
+	must.Succeed(t, Restore(natstest.Context(t), to, dir, Options{}, func(s Stream) { restored = append(restored, s.Name) }))
 	if diff := cmp.Diff(want, content(t, to)); diff != "" {
 		t.Errorf("streams (-before +restored):\n%.2000s", diff)
 	}
@@ -143,9 +130,7 @@ func TestRestoreReturnsEveryStream(t *testing.T) {
 			t.Errorf("stream %s has %d replicas", name, got)
 		}
 		if name != subject.LogStream {
-			if err := natstest.JetStream(t, to).DeleteStream(natstest.Context(t), name); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, natstest.JetStream(t, to).DeleteStream(natstest.Context(t), name))
 		}
 	}
 	copied = nil
@@ -166,9 +151,7 @@ func TestRestoreReplacesStreamsOnlyIfAsked(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "with --replace, restore deletes these streams first") {
 		t.Errorf("error %v", err)
 	}
-	if err := Restore(natstest.Context(t), nc, dir, Options{Replace: true}, nothing); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Restore(natstest.Context(t), nc, dir, Options{Replace: true}, nothing))
 	if diff := cmp.Diff(want, content(t, nc)); diff != "" {
 		t.Errorf("streams (-before +restored):\n%.2000s", diff)
 	}
@@ -187,13 +170,9 @@ func TestRestoreRefusesARunningServer(t *testing.T) {
 	t.Parallel()
 	nc, dir := backedUp(t)
 	reader, err := natstest.JetStream(t, nc).OrderedConsumer(natstest.Context(t), subject.LogStream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	reading, err := reader.Consume(func(jetstream.Msg) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer reading.Stop()
 	natstest.Eventually(t, "a refusal", func() bool { // the request of the reader may arrive late
 		err := Restore(natstest.Context(t), nc, dir, Options{}, nothing)
@@ -211,9 +190,7 @@ func TestDamagedBackupsAreRefusedBeforeAChange(t *testing.T) {
 		{"the backup did not finish", func(t *testing.T, dir string) { remove(t, dir, manifestFile) }, "the backup did not finish"},
 		{"a file is missing", func(t *testing.T, dir string) { remove(t, dir, "OBJ_OUTPUTS.s2") }, "OBJ_OUTPUTS.s2: no such file"},
 		{"a file is cut off", func(t *testing.T, dir string) {
-			if err := os.Truncate(filepath.Join(dir, "LOG.s2"), 1000); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Truncate(filepath.Join(dir, "LOG.s2"), 1000))
 		}, "LOG.s2 differs from its SHA-256"},
 		{"a stream of a later release", func(t *testing.T, dir string) {
 			rewrite(t, filepath.Join(dir, manifestFile), `"name": "LOG"`, `"name": "MORE"`)
@@ -237,9 +214,7 @@ func TestDamagedBackupsAreRefusedBeforeAChange(t *testing.T) {
 
 func remove(t *testing.T, dir, file string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, file)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(dir, file)))
 }
 
 func rewrite(t *testing.T, file, old, replacement string) {
@@ -248,9 +223,7 @@ func rewrite(t *testing.T, file, old, replacement string) {
 	if err == nil {
 		err = os.WriteFile(file, bytes.Replace(raw, []byte(old), []byte(replacement), 1), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // If the server replaces all copied snapshots before the log is copied, the backup copies both

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/test/testkit/must"
 )
 
 // An acknowledgement that is lost fails Put soon, though the context of Put lasts longer.
@@ -18,9 +19,7 @@ func TestALostAcknowledgementFailsPut(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
 	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "UPLOADS"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	content := noise(chunkSize + 1)
 	if _, err := b.Put(t.Context(), jetstream.ObjectMeta{Name: "a"}, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
@@ -33,9 +32,7 @@ func TestALostAcknowledgementFailsPut(t *testing.T) {
 		t.Errorf("without acknowledgements: %v", err)
 	}
 	info, err := b.Info(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := b.Bytes(t.Context(), info); err != nil || !bytes.Equal(got, content) {
 		t.Errorf("the former object has %d bytes, %v", len(got), err)
 	}
@@ -49,9 +46,7 @@ func TestALostAcknowledgementFailsPut(t *testing.T) {
 func silence(t *testing.T, b *Bucket) {
 	t.Helper()
 	stream, err := b.js.Stream(t.Context(), b.stream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	silent := stream.CachedInfo().Config
 	silent.NoAck = true
 	if _, err := b.js.UpdateStream(t.Context(), silent); err != nil {
@@ -78,9 +73,7 @@ func TestALostAcknowledgementOfTheMetadataLosesNoChunks(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
 	b, err := OpenBucket(t.Context(), files.js, streams.Settings{}, jetstream.ObjectStoreConfig{Bucket: "UPLOADS"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	content := noise(chunkSize)
 	from := endingReader{bytes.NewReader(content), func() {
 		silence(t, b)
@@ -90,9 +83,7 @@ func TestALostAcknowledgementOfTheMetadataLosesNoChunks(t *testing.T) {
 		t.Errorf("without the last acknowledgement: %v", err)
 	}
 	info, err := b.Info(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := b.Bytes(t.Context(), info); err != nil || !bytes.Equal(got, content) {
 		t.Errorf("the object has %d bytes, %v", len(got), err)
 	}

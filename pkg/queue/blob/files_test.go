@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/test/testkit/must"
 )
 
 // filesOf returns files on a connection, whose requests last as long as a slow machine needs.
@@ -21,9 +22,7 @@ func filesOf(t *testing.T, nc *natsconn.Conn) *Files {
 	if err == nil {
 		f.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(natstest.Timeout))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f
 }
 
@@ -38,19 +37,13 @@ func TestTransfersAreBounded(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
 	uploads, err := files.OpenUploadStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blobs, err := files.OpenLogArchive(t.Context(), 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := uploads.Store(t.Context(), "ann/a", bytes.NewReader(noise(3))); err != nil {
 		t.Fatal(err)
 	}
-	if err := blobs.Store(t.Context(), "log", nil, noise(3)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, blobs.Store(t.Context(), "log", nil, noise(3)))
 	transfers := map[string]func(context.Context) error{
 		"download": func(ctx context.Context) error { _, err := io.ReadAll(uploads.Open(ctx, "ann/a")); return err },
 		"upload": func(ctx context.Context) error {

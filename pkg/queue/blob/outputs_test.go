@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // Outputs have a bucket of their own with a limit, and a store that is full says so.
@@ -15,13 +16,9 @@ func TestOutputStore(t *testing.T) {
 	t.Parallel()
 	files := newFiles(t)
 	uploads, err := files.OpenUploadStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	outputs, err := files.OpenOutputStore(t.Context(), 2<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	content := noise(600 << 10)
 	if size, err := outputs.Store(t.Context(), "ann/a/0/x", bytes.NewReader(content)); err != nil || size != int64(len(content)) {
 		t.Fatalf("%d bytes, %v", size, err)

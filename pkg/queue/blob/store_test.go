@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func openLogs(t *testing.T, files *Files, limit int64) *Store {
 	t.Helper()
 	b, err := files.OpenLogArchive(t.Context(), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 
@@ -33,9 +32,7 @@ func TestBlobsAreStored(t *testing.T) {
 	b := openLogs(t, files, 64<<20)
 	blobs := map[string][]byte{"a/0": noise(3), "a/1": noise(3*chunkSize + 7), "b/0": noise(chunkSize)}
 	for name, blob := range blobs {
-		if err := b.Store(t.Context(), name, map[string]string{"Of": name}, blob); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Store(t.Context(), name, map[string]string{"Of": name}, blob))
 	}
 	again := openLogs(t, files, 64<<20)
 	for name, blob := range blobs {
@@ -48,16 +45,12 @@ func TestBlobsAreStored(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(all)); err != nil || !slices.Equal(names, []string{"a/0", "a/1", "b/0"}) {
 		t.Errorf("list %v, %v", names, err)
 	}
-	if err := b.Store(t.Context(), "a/0", nil, []byte("other")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.Store(t.Context(), "a/0", nil, []byte("other")))
 	if _, got, err := b.Get(t.Context(), "a/0"); err != nil || string(got) != "other" {
 		t.Errorf("in the place of another: %q, %v", got, err)
 	}
 	for range 2 {
-		if err := b.Remove(t.Context(), "a/1"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Remove(t.Context(), "a/1"))
 	}
 	if _, _, err := b.Get(t.Context(), "a/1"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a blob that was dropped: %v", err)
@@ -77,9 +70,7 @@ func TestOldestBlobsAreEvicted(t *testing.T) {
 	}
 	const blobs = 10
 	for i := range blobs {
-		if err := b.Store(t.Context(), fmt.Sprintf("%02d/0", i), nil, noise(600<<10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Store(t.Context(), fmt.Sprintf("%02d/0", i), nil, noise(600<<10)))
 	}
 	all, err := b.List(t.Context())
 	if err != nil || len(all) < 4 || len(all) > 6 {

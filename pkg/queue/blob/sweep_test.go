@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A fakeLog is a log in memory, together with the store into which it is folded.
@@ -127,9 +128,7 @@ func TestIdleUploadsAreDeleted(t *testing.T) {
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
 		l.now = func() time.Time { return now }
-		if err := sweeper.sweep(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, sweeper.sweep(t.Context(), now))
 		if left := slices.Sorted(maps.Keys(store)); !slices.Equal(left, want) {
 			t.Errorf("left %q, want %q", left, want)
 		}

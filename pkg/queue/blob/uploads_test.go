@@ -12,14 +12,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func openUploads(t *testing.T, files *Files) *Uploads {
 	t.Helper()
 	u, err := files.OpenUploadStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return u
 }
 
@@ -48,9 +47,7 @@ func TestUploadsAreStored(t *testing.T) {
 		t.Errorf("list: %v, %v", all, err)
 	}
 	for range 2 {
-		if err := u.Remove(t.Context(), "bob/many", "ann/part"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, u.Remove(t.Context(), "bob/many", "ann/part"))
 	}
 	if ok, err := u.Exists(t.Context(), "bob/many"); ok || err != nil {
 		t.Errorf("what was dropped is stored: %v, %v", ok, err)
@@ -84,9 +81,7 @@ func TestUploadsThatDoNotFit(t *testing.T) {
 	files := newFiles(t)
 	u := openUploads(t, files)
 	stream, err := files.js.Stream(t.Context(), u.bucket.stream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := stream.CachedInfo().Config
 	config.MaxBytes = 3 * chunkSize
 	if _, err := files.js.UpdateStream(t.Context(), config); err != nil {
@@ -111,22 +106,16 @@ func TestTornUploadsAreRemoved(t *testing.T) {
 	torn, slow := b.newObject(jetstream.ObjectMeta{Name: "ann/torn"}), b.newObject(jetstream.ObjectMeta{Name: "ann/slow"})
 	send := func(info *jetstream.ObjectInfo) {
 		t.Helper()
-		if err := b.sendChunk(t.Context(), info, noise(10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.sendChunk(t.Context(), info, noise(10)))
 	}
 	send(torn)
 	send(slow)
 	now := time.Now()
 	sweep := func(after time.Duration, want ...uint64) {
 		t.Helper()
-		if err := u.RemoveTorn(t.Context(), now.Add(after)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, u.RemoveTorn(t.Context(), now.Add(after)))
 		state, err := b.state(t.Context(), b.chunkSubject(">"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		left := []uint64{state.State.Subjects[b.chunkSubject(torn.NUID)], state.State.Subjects[b.chunkSubject(slow.NUID)]}
 		if !slices.Equal(left, want) {
 			t.Errorf("after %s %d chunks are left, want %d", after, left, want)
@@ -136,9 +125,7 @@ func TestTornUploadsAreRemoved(t *testing.T) {
 	send(slow)
 	sweep(tornGrace, 1, 2)
 	sweep(tornGrace+time.Minute, 0, 2)
-	if err := b.sendInfo(t.Context(), slow); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.sendInfo(t.Context(), slow))
 	sweep(3*tornGrace, 0, 2)
 	if ok, err := u.Exists(t.Context(), "ann/whole"); !ok || err != nil {
 		t.Errorf("the whole upload is stored: %v, %v", ok, err)

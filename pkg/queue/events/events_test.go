@@ -44,9 +44,7 @@ func newPod(t *testing.T, nc *natsconn.Conn, c queue.Config) *pod {
 		return err
 	})
 	events, err := New(nc, log, Config{Embedded: c.Store != nil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &pod{Log: log, events: events, nats: nc, store: cache.New()}
 	p.stop = must.Run(t, func(ctx context.Context) error { return log.Run(ctx, p.store) })
 	p.waitReadIndex(t)
@@ -181,12 +179,8 @@ type eventListener struct{ *nats.Subscription }
 func listen(t *testing.T, nc *nats.Conn) eventListener {
 	t.Helper()
 	s, err := nc.SubscribeSync(subject.Events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, nc.Flush())
 	return eventListener{s}
 }
 
@@ -220,9 +214,7 @@ func replayed(t *testing.T, nc *nats.Conn) (all []string) {
 	stream := natstest.Stream(t, nc, subject.EventStream)
 	for seq := range stream.CachedInfo().State.LastSeq {
 		m, err := stream.GetMsg(natstest.Context(t), seq+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, received(t, m.Subject, m.Data, m.Header.Get(idHeader)))
 	}
 	return all
@@ -377,13 +369,9 @@ func entriesOf(t *testing.T, p *pod) (all []task.Entry) {
 	log, now := p.entries(t)
 	for seq := now.FirstSeq; seq <= now.LastSeq; seq++ {
 		m, err := log.GetMsg(natstest.Context(t), seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		e, err := task.DecodeEntry(m.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		e.Seq, e.Time = seq, m.Time
 		all = append(all, e)
 	}
@@ -473,9 +461,7 @@ func TestEventsSurviveAnOutage(t *testing.T) {
 	want := shorts(p.made(t))
 	for { // events from before the outage come first
 		m, err := listener.NextMsg(natstest.Timeout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if received(t, m.Subject, m.Data, m.Header.Get(idHeader)) == want[len(want)-1] {
 			break
 		}
@@ -501,9 +487,7 @@ func TestEventsThatCannotBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, _ := p.entries(t)
-	if err := log.Purge(natstest.Context(t), jetstream.WithPurgeSequence(last)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.Purge(natstest.Context(t), jetstream.WithPurgeSequence(last)))
 	var said bytes.Buffer
 	late := newPod(t, remote.Dial(t), queue.Config{AcceptLogLoss: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	stop = late.publishes(t)
@@ -563,12 +547,8 @@ func TestPastEventsAreReadBySubject(t *testing.T) {
 		})
 	}
 	stream, err := p.events.js.Stream(natstest.Context(t), subject.EventStream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(4)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, stream.Purge(natstest.Context(t), jetstream.WithPurgeSequence(4)))
 	for i, want := range []bool{false, false, false, true, true} {
 		got := p.storedEvents(t, task.EventQuery{AllUsers: true, After: all[i].ID}, 10)
 		if got.Complete != want || len(got.Events) != min(3, 5-i) {

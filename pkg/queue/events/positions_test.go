@@ -13,6 +13,7 @@ import (
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // The events of tasks are read by their positions in the stream, in order, also events that come
@@ -92,14 +93,10 @@ func TestIdentityOfTheStream(t *testing.T) {
 	}
 	first := id()
 	stream, err := p.events.js.Stream(natstest.Context(t), subject.EventStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	remove := func() {
 		t.Helper()
-		if err := p.events.js.DeleteStream(natstest.Context(t), subject.EventStream); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.events.js.DeleteStream(natstest.Context(t), subject.EventStream))
 	}
 	remove()
 	if _, err := streams.Create(natstest.Context(t), p.events.js, stream.CachedInfo().Config); err != nil { // as a restore does

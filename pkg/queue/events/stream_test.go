@@ -10,15 +10,14 @@ import (
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/queue/streams"
+	"k8s-cli/test/testkit/must"
 )
 
 // openStream opens the stream of events.
 func openStream(t *testing.T, nc *natsconn.Conn, c Config) jetstream.Stream {
 	t.Helper()
 	events, err := New(nc, nil, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var stream jetstream.Stream
 	natstest.Eventually(t, "the events to open", func() bool {
 		stream, err = events.open(t.Context())

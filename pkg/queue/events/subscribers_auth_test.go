@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // knownTokens are the tokens that the server of these tests accepts.
@@ -54,20 +55,14 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 	root, _ := natstest.Subscribe(t, e, nats.UserInfo("whoever", "roots"))
 	bob, refusals := natstest.Subscribe(t, e, nats.UserInfo("ann", "bobs"), inbox("bob"))
 	own, err := ann.SubscribeSync("event.*.ann.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	every := listen(t, root)
-	if err := errors.Join(ann.Flush(), root.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(ann.Flush(), root.Flush()))
 	p.put(t, "t1")
 	want := shorts(p.made(t))
 	every.receives(t, want)
 	m, err := own.NextMsg(natstest.Timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(want[0], received(t, m.Subject, m.Data, m.Header.Get(idHeader))); diff != "" {
 		t.Errorf("ann heard (-want +got):\n%s", diff)
 	}
@@ -83,9 +78,7 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 		if err == nil {
 			err = bob.Flush()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		wantRefusal(t, refusals, "Subscription to", subject)
 		_ = sub.Unsubscribe()
 	}
@@ -93,14 +86,10 @@ func TestSubscribersHearTheirOwn(t *testing.T) {
 		readEvents, last, readEvents+".event.task.bob.x", readEvents+".event.task.*.t1", readEvents+".event.>",
 		subject.Log, "told.task.bob.x", "event.task.bob.x", "event.task.ann.x", "_INBOX.ann.x", "_R_.x", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.INFO",
 	) {
-		if err := errors.Join(bob.PublishRequest(subject, "event.task.ann.forged", []byte(`{"seq":1,"batch":9}`)), bob.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(bob.PublishRequest(subject, "event.task.ann.forged", []byte(`{"seq":1,"batch":9}`)), bob.Flush()))
 		wantRefusal(t, refusals, "Publish to", subject)
 	}
-	if err := errors.Join(ann.PublishRequest(last, "event.task.ann.forged", nil), ann.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(ann.PublishRequest(last, "event.task.ann.forged", nil), ann.Flush()))
 	wantRefusal(t, annRefusals, "Publish to", last)
 	p.put(t, "t2")
 	p.made(t)

@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/queue/internal/subject"
 	"k8s-cli/pkg/queue/natsserver"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -96,9 +97,7 @@ func TestSubscribersAskForNothingElse(t *testing.T) {
 		"$JS.API.CONSUMER.CREATE.LOG", "$JS.API.CONSUMER.CREATE.EVENTS", "$JS.API.STREAM.PURGE.EVENTS", "$JS.API.STREAM.DELETE.EVENTS",
 		"$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.LOG", subject.Log, "event.task.owner.one", "told.task.ann.t1", "$SYS.REQ.SERVER.PING",
 	} {
-		if err := errors.Join(other.PublishRequest(subject, "event.answer", []byte(`{"seq":1}`)), other.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(other.PublishRequest(subject, "event.answer", []byte(`{"seq":1}`)), other.Flush()))
 		wantRefusal(t, refusals, "Publish to", subject)
 	}
 	p.put(t, "last")
@@ -115,9 +114,7 @@ func TestAnswersToSubscribersReachNothingOfOurs(t *testing.T) {
 	p, other, _, want := told(t)
 	for _, reply := range []string{subject.Log, "told.task.ann.t1", "event.task.ann.t1", "$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.DELETE.EVENTS"} {
 		for _, body := range []string{`{"seq":1}`, `{"seq":1,"batch":100}`, `{"seq":99}`, `}`} {
-			if err := other.PublishRequest(readEvents, reply, []byte(body)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, other.PublishRequest(readEvents, reply, []byte(body)))
 		}
 	}
 	if got, _ := ask(t, other, readEvents, `{"seq":1,"batch":100}`); !cmp.Equal(want, got) { // the replies to the earlier requests have arrived by now
@@ -139,9 +136,7 @@ func TestSubscribersDoNotHearOurAnswers(t *testing.T) {
 	t.Parallel()
 	p, other, _, _ := told(t)
 	inboxes, err := other.SubscribeSync(subject.Inboxes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	listener := listen(t, other) // on the same connection, so that earlier messages arrive earlier
 	p.do(t, stopOf("t2"))
 	p.storedEvents(t, task.EventQuery{User: "ann"}, 10)
@@ -166,22 +161,14 @@ func TestSubscribersHearEventsOnly(t *testing.T) {
 	log := newPod(t, own, queue.Config{SingleWriter: true})
 	for _, subject := range []string{">", "log", "told.>", "$JS.>", "$O.>", "$SYS.>"} {
 		_, err := other.SubscribeSync(subject)
-		if err := errors.Join(err, other.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(err, other.Flush()))
 		wantRefusal(t, refusals, "Subscription to", subject)
 	}
 	heard, err := other.SubscribeSync(subject.Events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, other.Flush())
 	log.put(t, "one")
-	if err := own.Publish("event.task.owner.one", []byte("running")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, own.Publish("event.task.owner.one", []byte("running")))
 	ctx := natstest.Context(t)
 	if m, err := heard.NextMsgWithContext(ctx); err != nil || m.Subject != "event.task.owner.one" {
 		t.Errorf("heard %+v, %v", m, err)

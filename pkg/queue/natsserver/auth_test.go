@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // users is an Authenticator for which the token of a user is the user's name.
@@ -28,13 +29,9 @@ func TestSubscribersNeedAToken(t *testing.T) {
 	e := start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Subscribers: users{"anns"}})
 	url := "nats://" + e.Addr()
 	stranger, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	public, err := stranger.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, option := range map[string]nats.Option{
 		"nothing":           nats.Name("x"),
 		"a wrong token":     nats.Token("wrong"),

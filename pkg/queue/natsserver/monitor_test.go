@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // While the store stays closed because it cannot be reopened, StoreErr says why.
@@ -16,12 +18,8 @@ func TestStoreThatCannotBeReopened(t *testing.T) {
 	dir := t.TempDir()
 	n := start(t, Config{Dir: dir})
 	obstacle := filepath.Join(dir, "anew")
-	if err := os.Mkdir(obstacle, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, server.JetStreamStoreDir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(obstacle, 0o700))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, server.JetStreamStoreDir, "file"), nil, 0o600))
 	shutDown(n.current())
 	w := storeMonitor{server: n, lastHealthy: time.Now()}
 	w.check(t.Context()) // NATS may report a failure for a moment
@@ -31,9 +29,7 @@ func TestStoreThatCannotBeReopened(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if err := os.Remove(obstacle); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(obstacle))
 	w.lastReopen = time.Time{}
 	w.check(t.Context())
 	if err := n.StoreErr(); err != nil || !n.Healthy() {
@@ -45,16 +41,10 @@ func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, by := filepath.Join(dir, "file"), filepath.Join(dir, "anew")
-	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, "content")
 	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := copyOver(path, by, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, copyOver(path, by, 0o640))
 	after, err := os.Stat(path)
 	if err != nil || os.SameFile(before, after) || after.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %+v", err, after)

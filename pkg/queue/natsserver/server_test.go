@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // start starts a server. The server stops when the test ends, or earlier.
 func start(t *testing.T, c Config) *Server {
 	t.Helper()
 	n, err := Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(n.Close)
 	return n
 }
@@ -77,9 +77,7 @@ func TestAConnectionByNameNeedsTheKey(t *testing.T) {
 	t.Parallel()
 	e := start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	forged, err := newKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, k := range map[string]key{
 		"an unknown key":          forged,
 		"another's signature":     {forged.pair, e.own.public},
