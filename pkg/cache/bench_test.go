@@ -10,6 +10,7 @@ import (
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // BenchmarkFold folds submissions, with as many in one entry as under load.
@@ -35,9 +36,7 @@ func BenchmarkFold(b *testing.B) {
 				ID: task.NewID(), User: "ann@example.com", Image: "python:3.13-slim",
 				Task: task.Spec{Name: "train", Run: "python train.py --lr $LR\n", Envs: map[string]string{"LR": "0.1"}, Resources: task.Resources{CPUs: "2", Memory: "4"}},
 			}}.Encode()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			e.Commands = append(e.Commands, json.RawMessage(raw))
 		}
 		b.StartTimer()
@@ -118,9 +117,7 @@ func (f *filled) fold(b *testing.B, commands ...task.Command) {
 	f.e.Seq, f.e.Number, f.e.Commands = f.e.Seq+1, f.e.Number+1, nil
 	for _, c := range commands {
 		raw, err := c.Encode()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		f.e.Commands = append(f.e.Commands, raw)
 	}
 	if _, err := f.Fold(f.e); err != nil {
@@ -161,9 +158,7 @@ func BenchmarkList(b *testing.B) {
 		for user, all := range map[string]bool{"user1": false, "everybody": true} {
 			q.Limit, q.AllUsers = 50, all
 			l, err := q.List(user, time.Now())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			b.Run(name+"/"+user, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

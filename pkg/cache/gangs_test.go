@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // applyJobGroup folds the submission of a job group whose tasks have one node each. change changes each
@@ -23,9 +24,7 @@ func (p *testStore) applyJobGroup(change func(*task.Submit), ids ...string) {
 		}
 		change(s)
 		raw, err := task.Command{Submit: s}.Encode()
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, err)
 		e.Commands = append(e.Commands, json.RawMessage(raw))
 	}
 	p.seq++

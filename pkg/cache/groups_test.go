@@ -15,6 +15,7 @@ import (
 	"k8s-cli/pkg/task/group"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // expectedGroup returns the state of a group, computed from the views of all its tasks.
@@ -98,9 +99,7 @@ func TestGroupsAgreeWithTheirTasks(t *testing.T) {
 		p, all := busyStore(t, 30+seed)
 		p.checkGroups("after the history")
 		_, text := p.snapshot()
-		if err := p.Restore(strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Restore(strings.NewReader(text)))
 		p.checkGroups("after a snapshot")
 		for n := range all {
 			id := all[(n*7)%len(all)].ID

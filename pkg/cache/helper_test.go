@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/task/gpu"
 	"k8s-cli/pkg/task/query"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // seeds returns the number of seeds of a test, which is a tenth of all under -short.
@@ -92,15 +93,11 @@ func (p *testStore) foldTogether(at time.Time, commands ...task.Command) []task.
 	e := task.Entry{Version: task.EntryVersion, Log: "log", Writer: "writer", Number: p.seq, Seq: p.seq, Time: at}
 	for _, c := range commands {
 		raw, err := c.Encode()
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, err)
 		e.Commands = append(e.Commands, raw)
 	}
 	results, err := p.Fold(e)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return results
 }
 
@@ -180,9 +177,7 @@ func (p *testStore) list(q task.Query) (ids []string, next uint64) {
 	}
 	l.Cursor = page.Next
 	after, err := l.List(q.User, noon)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return ids, after.After.Order
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // passed returns a store of five tasks. All but the third are over and cleaned up, one each
@@ -98,9 +99,7 @@ func TestHistoryExpiresInOrderOfTheEnd(t *testing.T) {
 	}
 	_, text := p.snapshot()
 	restored := newTestStore(t)
-	if err := restored.Restore(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, restored.Restore(strings.NewReader(text)))
 	if got, _ := restored.Expired(noon, 0, 2, 10); !cmp.Equal(onlyIDs(got), want) {
 		t.Errorf("expired in a restored store %+v, want %+v", got, want)
 	}

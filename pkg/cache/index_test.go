@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // After any sequence of changes, different answers have different versions.
@@ -49,10 +49,7 @@ func TestVersionsDistinguishAnswers(t *testing.T) {
 			var answers []task.Status
 			page := p.TaskAnswers(q, noneEncoded, func(a Answer) { answers = append(answers, statusOf(a)) })
 			rows, _ := p.TaskRows(q)
-			text, err := json.Marshal(answers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Encode(t, answers)
 			answer := fmt.Sprintf("%s %v %v", text, rows, page)
 			before, known := seen[i][version]
 			if known && before != answer {

@@ -73,31 +73,27 @@ func TestInformersUpdateTheStore(t *testing.T) {
 	j := clusterJob(c)
 	k8s := fake.NewClientset(j, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
 	p, watched := newTestStore(t, c, mounting("ann", "b", "data")), awaitWatches(t, k8s, "persistentvolumeclaims")
-	if err := p.watch(k8s).Synced(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.watch(k8s).Synced(t.Context()))
 	if v := p.view("a"); v.Jobs[0] == nil || p.view("b").Resolved["data"] != "data" {
 		t.Fatalf("what was there at first is not in the store: %+v", v)
 	}
 	pods, jobs := k8s.CoreV1().Pods(namespace), k8s.BatchV1().Jobs(namespace)
-	must := func(_ any, err error) {
+	accepted := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
-	must(pods.Create(t.Context(), clusterPod(j), metav1.CreateOptions{}))
+	accepted(pods.Create(t.Context(), clusterPod(j), metav1.CreateOptions{}))
 	p.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
 
 	done := j.DeepCopy()
 	done.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	must(jobs.Update(t.Context(), done, metav1.UpdateOptions{}))
+	accepted(jobs.Update(t.Context(), done, metav1.UpdateOptions{}))
 	p.await("a", "end of the Job", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
 
-	must(nil, jobs.Delete(t.Context(), j.Name, metav1.DeleteOptions{}))
+	accepted(nil, jobs.Delete(t.Context(), j.Name, metav1.DeleteOptions{}))
 	p.await("a", "deletion of the Job", func(v task.View) bool { return v.Jobs[0] == nil })
 	watched(1)
-	must(nil, k8s.CoreV1().PersistentVolumeClaims(namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}))
+	accepted(nil, k8s.CoreV1().PersistentVolumeClaims(namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}))
 	p.await("b", "deletion of the claim", func(v task.View) bool { return len(v.Missing) == 1 })
 }
 
@@ -122,9 +118,7 @@ func TestClaimsOfPodsAndOfTheReleaseAreNotMountedByName(t *testing.T) {
 	p.RestrictClaims(policy.Claims{Reserved: []string{"existing"}})
 	all := []string{"bare-ephemeral-0", "data", "existing", "k8s-cli-log", "left-ephemeral-0", "train-a-x-ephemeral-0"}
 	p.apply(mounting("mallory", "m", all...), mounting("ann", "a", all...))
-	if err := p.watch(k8s).Synced(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.watch(k8s).Synced(t.Context()))
 	for user, want := range map[string]string{"mallory": "data", "ann": "data left-ephemeral-0"} {
 		v := p.view(user[:1])
 		if got := strings.Join(slices.Sorted(maps.Keys(v.Resolved)), " "); got != want {
@@ -144,9 +138,7 @@ func TestOnlyOursAreWatched(t *testing.T) {
 		selectors <- a.GetResource().Resource + " " + a.(clienttesting.ListAction).GetListRestrictions().Labels.String()
 		return false, nil, nil
 	})
-	if err := newTestStore(t).watch(k8s).Synced(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, newTestStore(t).watch(k8s).Synced(t.Context()))
 	got := map[string]bool{}
 	for range 3 {
 		got[<-selectors] = true

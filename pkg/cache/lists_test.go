@@ -18,6 +18,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // A shown is a task as GET /tasks/{id} shows it, with what only lists know.
@@ -293,9 +294,7 @@ func compareLists(t *testing.T, p *testStore, all []shown, found map[string]bool
 					continue
 				}
 				l, err := q.List("ann", now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				want := expected(all, l)
 				for _, limit := range []int{0, 1 + len(want)/3, 200} {
 					if q.Limit = limit; limit == 1 {
@@ -335,9 +334,7 @@ func (p *testStore) compareOffsets(t *testing.T, q query.Tasks, now time.Time, w
 func (p *testStore) page(t *testing.T, q query.Tasks, now time.Time) (ids []string, of query.Page) {
 	t.Helper()
 	l, err := q.List("ann", now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rows, of := p.TaskRows(l)
 	for _, row := range rows {
 		ids = append(ids, row.ID)
@@ -350,9 +347,7 @@ func (p *testStore) pages(t *testing.T, q query.Tasks, now time.Time, total int)
 	t.Helper()
 	for range 20 {
 		l, err := q.List("ann", now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var answers []string
 		page := p.TaskAnswers(l, noneEncoded, func(a Answer) { answers = append(answers, a.ID) })
 		rows, of := p.TaskRows(l)
@@ -506,9 +501,7 @@ func TestCursorsAreStable(t *testing.T) {
 		q, seen := query.Tasks{Sort: sort, Limit: 4}, map[string]int{}
 		for n := range 20 {
 			l, err := q.List("ann", noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			rows, page := p.TaskRows(l)
 			for _, r := range rows {
 				seen[r.ID]++

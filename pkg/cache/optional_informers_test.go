@@ -75,8 +75,6 @@ func TestEventsExplainTasks(t *testing.T) {
 	explained := func(v task.View) bool { return v.Explain(v.NodeList()).Reason == "QuotaExceeded" }
 	p.await("a", "reason", explained)
 	watched(3) // Jobs, pods and claims
-	if err := k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k8s.CoreV1().Events(namespace).Delete(t.Context(), "refusal", metav1.DeleteOptions{}))
 	p.await("a", "end of the reason", func(v task.View) bool { return !explained(v) })
 }

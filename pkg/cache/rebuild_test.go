@@ -8,6 +8,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // While a model is being rebuilt, the store answers from the old model. Changes of the cluster in that
@@ -23,9 +24,7 @@ func TestReadsDoNotWaitForARestore(t *testing.T) {
 	p.putJob(job(gone, 0, task.Pending))
 	_, changed := p.WatchTask("before")
 	next, err := state.Decode(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m := p.clusterOnly(next)
 
 	done := make(chan struct{})
@@ -80,9 +79,7 @@ func TestClaimsStayRestrictedWhenTheLogIsReadAnew(t *testing.T) {
 		t.Fatalf("a reserved claim is resolved: %v", v.Resolved)
 	}
 	_, text := p.snapshot()
-	if err := p.Restore(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Restore(strings.NewReader(text)))
 	if v := p.view("a"); len(v.Missing) != 1 {
 		t.Errorf("after a snapshot was restored, a reserved claim is resolved: %v", v.Resolved)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func mark() task.Command { return task.Command{SnapshotMarker: &task.SnapshotMarker{}} }
@@ -23,9 +24,7 @@ func (p *testStore) snapshot() (task.Snapshot, string) {
 		p.t.Fatal("no snapshot was taken at a mark")
 	}
 	var b bytes.Buffer
-	if err := s.Encode(&b); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, s.Encode(&b))
 	return s, b.String()
 }
 
@@ -44,9 +43,7 @@ func TestRestoredStoreAnswersAsTheOneThatReadItAll(t *testing.T) {
 	restored.OnChange(func(k task.Key) { told = append(told, k) })
 
 	_, text := whole.snapshot()
-	if err := restored.Restore(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, restored.Restore(strings.NewReader(text)))
 	if diff := cmp.Diff(whole.everything(t), restored.everything(t)); diff != "" {
 		t.Errorf("answers (-whole +restored):\n%s", diff)
 	}

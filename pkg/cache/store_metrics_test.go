@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestMetrics(t *testing.T) {
@@ -16,15 +18,11 @@ func TestMetrics(t *testing.T) {
 	k8s := fake.NewClientset(clusterJob(c), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
 	p := limited(t, limits(20, 0, 0), c, applied(taskKey("a"), "a/0"), submit("ann", "b"), submitNodes("bob", "c", 2), submit("bob", "d"), stop("bob", "d"), admitted("c"))
 	informers := p.watch(k8s)
-	if err := informers.Synced(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, informers.Synced(t.Context()))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(informers.Metrics())
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // phaseOf waits until the volume's claim has the phase want in the store; "" means no claim.
@@ -33,9 +34,7 @@ func (w *testCluster) setPhase(p corev1.PersistentVolumeClaimPhase) {
 
 func (w *testCluster) removeClaimOf(name string) {
 	w.t.Helper()
-	if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, name); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, name))
 }
 
 func TestPhasesOfClaimsAreRecorded(t *testing.T) {

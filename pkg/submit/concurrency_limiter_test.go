@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // A fakeAPIServer handles a bounded number of requests at once, each in the same time, while
@@ -191,13 +193,9 @@ func TestReadsDoNotChangeTheLimit(t *testing.T) {
 		p, server := NewConcurrencyLimiter(), newCounter(1, 0)
 		server.refuse = 1
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/jobs?watch=true", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		response, err := p.RoundTripper(server).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_ = response.Body.Close()
 		if p.Limit() != firstLimit {
 			t.Errorf("the limit is %d", p.Limit())
@@ -211,9 +209,7 @@ func TestPauseHoldsUpRunningWorkers(t *testing.T) {
 		p, server := NewConcurrencyLimiter(), newCounter(16, 0)
 		send := func(ctx context.Context) error {
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/jobs", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			response, err := p.RoundTripper(server).RoundTrip(r)
 			if err == nil {
 				_ = response.Body.Close()
@@ -244,9 +240,7 @@ func TestCancelledWaiterTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g semaphore
 		g.setLimit(1)
-		if err := g.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, g.acquire(t.Context()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := g.acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {

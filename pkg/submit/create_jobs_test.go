@@ -16,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestASubmissionBecomesAJob(t *testing.T) {
@@ -219,9 +220,7 @@ func TestATaskWaitsForItsVolumes(t *testing.T) {
 		t.Errorf("jobs %v", w.jobsByName())
 	}
 	w.append(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
-	if err := w.reconcileKey(volumeKey("v")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.reconcileKey(volumeKey("v")))
 	w.log.facts()
 	w.must("a", "resolved")
 	w.must("a", "applied")

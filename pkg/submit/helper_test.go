@@ -171,9 +171,7 @@ func (w *testCluster) watch() {
 	w.t.Helper()
 	informers := w.store.Watch(cache.SourcesIn(namespace, w.cluster))
 	must.Run(w.t, informers.Run)
-	if err := informers.Synced(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, informers.Synced(w.t.Context()))
 }
 
 // run reconciles until the test ends.
@@ -294,9 +292,7 @@ func taskKey(id string) task.Key { return task.Key{Kind: task.KindTask, ID: id} 
 func (w *testCluster) jobsByName() map[string]batchv1.Job {
 	w.t.Helper()
 	list, err := w.cluster.BatchV1().Jobs(namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	all := map[string]batchv1.Job{}
 	for _, j := range list.Items {
 		all[j.Name] = j
@@ -311,9 +307,7 @@ func (w *testCluster) place(jobs ...*batchv1.Job) {
 		if j.UID == "" {
 			j.UID = types.UID("placed/" + j.Name)
 		}
-		if err := w.cluster.Tracker().Add(j); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Succeed(w.t, w.cluster.Tracker().Add(j))
 	}
 }
 
@@ -323,9 +317,7 @@ func jobsOf(r *task.Record) []*batchv1.Job { return objects.Jobs(r, namespace) }
 // remove deletes a Job from the cluster, as another client could.
 func (w *testCluster) remove(name string) {
 	w.t.Helper()
-	if err := w.cluster.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, name); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, w.cluster.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, name))
 }
 
 // change changes a Job of the cluster, as the Job controller or a user does.
@@ -368,9 +360,7 @@ func (w *testCluster) startPod(job string) {
 func (w *testCluster) pod(job string) *corev1.Pod {
 	w.t.Helper()
 	pod, err := w.cluster.CoreV1().Pods(namespace).Get(w.t.Context(), job+"-pod", metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	return pod
 }
 

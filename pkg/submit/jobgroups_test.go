@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // submitGroup submits a job group and admits it. The tasks have the nodes of the argument nodes. The
@@ -44,9 +45,7 @@ func (w *testCluster) submitGroupWith(name string, delay int, change func(*task.
 		}
 		change(s)
 		raw, err := task.Command{Submit: s}.Encode()
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.Succeed(w.t, err)
 		e.Commands = append(e.Commands, json.RawMessage(raw))
 	}
 	w.log.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // services returns the Services of the cluster by name, with the UIDs of the Jobs that own
@@ -19,9 +20,7 @@ import (
 func (w *testCluster) services() map[string]string {
 	w.t.Helper()
 	list, err := w.cluster.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	all := map[string]string{}
 	for _, s := range list.Items {
 		all[s.Name] = string(s.OwnerReferences[0].UID)
@@ -53,9 +52,7 @@ func TestAServiceThatIsThereIsOurs(t *testing.T) {
 
 func (w *testCluster) addService(s *corev1.Service) {
 	w.t.Helper()
-	if err := w.cluster.Tracker().Add(s); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, w.cluster.Tracker().Add(s))
 }
 
 func TestAServiceThatIsNotOurs(t *testing.T) {
@@ -77,9 +74,7 @@ func TestAServiceThatIsNotOurs(t *testing.T) {
 		w := newTestCluster(t)
 		w.addService(objects.Service(w.submit("a", 2), namespace, "former"))
 		w.mustFail("a", errDeleting, "blocked")
-		if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), namespace, "train-a"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), namespace, "train-a"))
 		w.must("a", "applied")
 	})
 }
@@ -204,9 +199,7 @@ func TestANodeThatRestartsBesideAGonePodIsTold(t *testing.T) {
 	w.change(names[0], over(batchv1.JobComplete))
 	w.await("a", "end of node 0", func(v task.View) bool { return v.Jobs[0].Phase == task.Completed })
 	for _, job := range names {
-		if err := w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), namespace, w.pod(job).Name); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), namespace, w.pod(job).Name))
 	}
 	w.await("a", "pods gone", func(v task.View) bool { return v.Pods[0] == nil && v.Pods[1] == nil })
 	w.startPod(names[1])

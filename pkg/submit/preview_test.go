@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // storeWithVolumes returns a store of a cluster with three nodes, in which ann has a volume of
@@ -65,9 +66,7 @@ func TestPreviews(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			objects, warnings, err := Preview(store, task.Submit{ID: "abcd1234", User: "ann", Task: tt.task, Image: "image"}, "here")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var kinds []string
 			all := ""
 			for _, raw := range objects {

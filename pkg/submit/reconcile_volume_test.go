@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func volumeKey(id string) task.Key { return task.Key{Kind: task.KindVolume, ID: id} }
@@ -45,18 +46,14 @@ func (w *testCluster) claim() *corev1.PersistentVolumeClaim {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	return claim
 }
 
 func (w *testCluster) placeClaim(c *corev1.PersistentVolumeClaim) {
 	w.t.Helper()
 	c.UID = "placed"
-	if err := w.cluster.Tracker().Add(c); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, w.cluster.Tracker().Add(c))
 }
 
 func TestAVolumeBecomesAClaim(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // failAttempt adds the failed pod of an attempt of a Job.
@@ -48,9 +49,7 @@ func TestEachRestartIsReportedOnce(t *testing.T) {
 	w.await("a", "pod", func(v task.View) bool { return v.Pods[0] != nil })
 	w.must("a", "started") // the Job controller has not decided yet
 	pod, err := w.cluster.CoreV1().Pods(namespace).Get(t.Context(), "train-a-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pod.Finalizers = nil
 	if _, err := w.cluster.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

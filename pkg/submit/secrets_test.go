@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // withSecrets returns a testCluster with a task that has secrets.
@@ -42,9 +43,7 @@ func TestATaskWithSecretsHasASecret(t *testing.T) {
 func TestASecretThatIsThereIsOurs(t *testing.T) {
 	w := withSecrets(t)
 	w.place(jobsOf(w.record("a"))...)
-	if err := w.cluster.Tracker().Add(objects.Secret(w.record("a"), nil, nil, namespace, "placed/train-a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.cluster.Tracker().Add(objects.Secret(w.record("a"), nil, nil, namespace, "placed/train-a")))
 	w.must("a", "applied")
 }
 

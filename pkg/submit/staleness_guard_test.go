@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/submit/objects"
+	"k8s-cli/test/testkit/must"
 )
 
 // What was read before a pause may be out of date: another pod may have created, ended and
@@ -63,9 +64,7 @@ func assertSendsNothingStale(t *testing.T) {
 	heldUp := false
 	ask := func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://house/apis?force=true", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if heldUp {
 			r.Header.Set("Held-Up", "yes")
 		}

@@ -24,6 +24,7 @@ import (
 	"k8s-cli/pkg/cache/listwatch"
 	"k8s-cli/pkg/cache/nodefit"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // For arbitrary Jobs and pods, the fields that a listwatch client removes make no difference
@@ -75,9 +76,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 	}))
 	t.Cleanup(api.Close)
 	client, err := listwatch.NewForConfig(&rest.Config{Host: api.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var gotJobs []*task.Job
 	if _, err := client.Jobs("default").List(t.Context(), metav1.ListOptions{}, func(j *batchv1.Job) { gotJobs = append(gotJobs, JobRecord(j)) }); err != nil {
 		t.Fatal(err)
@@ -114,9 +113,7 @@ func TestPrunedObjectsGiveEqualRecords(t *testing.T) {
 func encoded(t *testing.T, o runtime.Object) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, &b))
 	return b.Bytes()
 }
 
@@ -124,12 +121,8 @@ func encoded(t *testing.T, o runtime.Object) []byte {
 func through(t *testing.T, o runtime.Object) runtime.Object {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(encoded(t, o), &kinds[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got
 }

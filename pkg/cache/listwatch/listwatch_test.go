@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const namespace = "default"
@@ -77,9 +79,7 @@ func fullPod(name string) (pruned, full corev1.Pod) {
 func encode(t *testing.T, o runtime.Object) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, &b))
 	return b.Bytes()
 }
 
@@ -101,9 +101,7 @@ func serve(t *testing.T, f http.HandlerFunc) *Client {
 		Host: api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -166,9 +164,7 @@ func TestWatchesArePruned(t *testing.T) {
 		_, _ = protobuf.LengthDelimitedFramer.NewFrameWriter(w).Write(raw)
 	})
 	w, err := c.Jobs(namespace).Watch(t.Context(), metav1.ListOptions{Watch: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer w.Stop()
 	got := <-w.ResultChan()
 	if diff := cmp.Diff(watch.Event{Type: watch.Modified, Object: &pruned}, got); diff != "" {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // A record is the record of a Job in these tests.
@@ -40,9 +42,7 @@ func TestADeletionThatTheWatchMissed(t *testing.T) {
 	records := mapSink{}
 	s := newReflectorStore(kindOf(records))
 	for _, there := range [][]any{{newJob("a"), newJob("b")}, {newJob("b")}} {
-		if err := s.Replace(there, "1"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Replace(there, "1"))
 	}
 	if records["a"] != nil || records["b"] == nil {
 		t.Errorf("records %v", records)
@@ -71,9 +71,7 @@ func TestReflectorCountsChanges(t *testing.T) {
 	s := newReflectorStore(kindOf(mapSink{}))
 	j := newJob("a")
 	for _, told := range []func(any) error{s.Add, s.Update, s.Update, s.Delete} {
-		if err := told(j); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, told(j))
 	}
 	if added, updated, deleted := s.counter.Added.Load(), s.counter.Updated.Load(), s.counter.Deleted.Load(); added != 1 || updated != 2 || deleted != 1 {
 		t.Errorf("counted %d added, %d updated, %d deleted", added, updated, deleted)

@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/cache/state"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 var beginning = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
@@ -65,9 +66,7 @@ func someTasks(t *testing.T, r *rand.Rand, n int) *fakeSource {
 		entry.Time = entry.Time.Add(time.Duration(r.IntN(3)) * time.Minute)
 		for _, c := range commands {
 			raw, err := c.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			entry.Commands = append(entry.Commands, raw)
 		}
 		s.Fold(entry)
@@ -105,9 +104,7 @@ func allOf(t *testing.T, s *fakeSource, q query.Tasks) (ids []string) {
 	total := -1
 	for {
 		l, err := q.List("ann", beginning.Add(24*time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		items, page := Select(s, l)
 		if q.Limit > 0 && len(items) > q.Limit {
 			t.Fatalf("a page of %d tasks, limit %d", len(items), q.Limit)
@@ -250,9 +247,7 @@ func TestFirstPageVisitsFewTasks(t *testing.T) {
 	} {
 		tt.q.Limit, s.visited = 50, 0
 		l, err := tt.q.List("ann", beginning)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if Select(s, l); s.visited > tt.most {
 			t.Errorf("%s: %d tasks were visited, want at most %d", name, s.visited, tt.most)
 		}
@@ -278,9 +273,7 @@ func TestSelectionWhileTasksChange(t *testing.T) {
 			s.tasks, later = append(s.tasks, later...), nil
 		}
 		l, err := query.Tasks{Sort: order, NamePrefix: "train"}.List("ann", beginning)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		items, _ := Select(s, l)
 		times := map[string]int{}
 		for _, i := range items {

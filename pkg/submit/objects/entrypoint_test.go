@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // shells returns the search paths of two images: one with bash, one without.
@@ -28,12 +29,8 @@ func shells(t *testing.T) map[string]string {
 	plain := t.TempDir()
 	for _, tool := range []string{"sh", "sleep", "cat"} {
 		found, err := exec.LookPath(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(found, filepath.Join(plain, tool)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, os.Symlink(found, filepath.Join(plain, tool)))
 	}
 	paths["sh"] = plain
 	return paths
@@ -45,18 +42,14 @@ func containerOf(t *testing.T, path, setup, run, workdir string, args ...string)
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"setup": setup, "run": run} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), text)
 	}
 	r := &task.Record{Submit: task.Submit{Task: task.Spec{Setup: setup, Run: run, Workdir: workdir}}}
 	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", startIn(path), strings.ReplaceAll(entrypoint(r, args), task.ScriptDir, dir), workdir)
 	c.Args = append(c.Args, args...)
 	c.Dir = t.TempDir()
 	home := filepath.Join(c.Dir, "home")
-	if err := os.MkdirAll(filepath.Join(home, "inner"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(home, "inner"), 0o700))
 	c.Env = []string{"PATH=" + path, "HOME=" + home}
 	return c
 }
@@ -76,9 +69,7 @@ func code(t *testing.T, err error) int {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return 0
 }
 
@@ -150,13 +141,9 @@ func TestBeginningsOfScripts(t *testing.T) {
 		c := containerOf(t, path, "echo 'export FROM_RC=again' >> ~/.bashrc\n"+show+"\nexit 0", show, "~/inner")
 		home := filepath.Join(c.Dir, "home")
 		rc := "[ -z \"$PS1\" ] && return\nPS1='${debian_chroot:+($debian_chroot)}\\u@\\h:\\w\\$ '\nFROM_RC=rc\ncd /\n"
-		if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte(rc), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(home, ".bashrc"), rc)
 		out, err := c.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := regexp.MustCompile(`/tmp/[^,]*/(setup|run)`).ReplaceAllString(string(out), "$1")
 		want := fmt.Sprintf("rc, setup, 0, unset, %[1]s\nagain, run, 0, unset, %[1]s\n", filepath.Join(home, "inner"))
 		if shell == "sh" {
@@ -185,23 +172,15 @@ func terminated(t *testing.T, path, setup, run string) (string, int) {
 	t.Helper()
 	c := containerOf(t, path, setup, run, "")
 	stdout, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Start())
 	out := bufio.NewReader(stdout)
 	if line, err := out.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Process.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(rest), code(t, c.Wait())
 }
 
@@ -268,19 +247,13 @@ func TestEntrypointHasOnlyThePartsOfTheTask(t *testing.T) {
 // BenchmarkEntrypoint runs a task that prints a line, with a home as in Debian's images.
 func BenchmarkEntrypoint(b *testing.B) {
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "run"), []byte("echo run\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Write(b, filepath.Join(dir, "run"), "echo run\n")
 	home := b.TempDir()
-	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("# nothing\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Write(b, filepath.Join(home, ".bashrc"), "# nothing\n")
 	r := &task.Record{Submit: task.Submit{Task: task.Spec{Run: "echo run\n"}}}
 	script := strings.ReplaceAll(entrypoint(r, nil), task.ScriptDir, dir)
 	for b.Loop() {
-		if err := os.RemoveAll(filepath.Join(home, "sky_workdir")); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, os.RemoveAll(filepath.Join(home, "sky_workdir")))
 		c := exec.Command("/bin/sh", "-c", start, script, "")
 		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, variablesEnv + "=A B", "A=1", "B=2"}
 		if out, err := c.CombinedOutput(); err != nil || string(out) != "run\n" {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // showVariables prints the environment that a program of the script gets.
@@ -53,9 +55,7 @@ func TestVariablesArriveAsTheyAre(t *testing.T) {
 	for shell, path := range shells(t) {
 		c := containerOf(t, path, showVariables, showVariables, "")
 		rc := "case $- in *i*) ;; *) return;; esac\nexport FROM_RC=rc ONLY_RC=rc PS1=rc\ndir=rc\n"
-		if err := os.WriteFile(filepath.Join(c.Dir, "home", ".bashrc"), []byte(rc), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(c.Dir, "home", ".bashrc"), rc)
 		setVariables(c, values)
 		out, err := c.Output()
 		if err != nil {

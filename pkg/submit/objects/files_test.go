@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // packed returns an archive of files, and its SHA-256.
@@ -27,19 +28,13 @@ func packed(t *testing.T, files map[string]string) (archive []byte, sum string) 
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for name, content := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
+	must.Succeed(t, z.Close())
 	of := sha256.Sum256(b.Bytes())
 	return b.Bytes(), hex.EncodeToString(of[:])
 }
@@ -61,9 +56,7 @@ func imageWith(t *testing.T, programs ...string) string {
 			}
 			found = strings.TrimSpace(string(out))
 		}
-		if err := os.Symlink(found, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(found, filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -216,9 +209,7 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 	for shell, path := range shells(t) {
 		for _, tool := range []string{"mkdir", "cp", "ls"} {
 			found, err := exec.LookPath(tool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if shell == "sh" {
 				_ = os.Symlink(found, filepath.Join(path, tool))
 			}
@@ -230,16 +221,10 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 			home := filepath.Join(c.Dir, "home")
 			files := entrypointDir(c) + "-files"
 			for name, content := range map[string]string{"tree/sub/b": "echo b\n", "tree/.hidden": "", "single/" + task.SingleFile: "c\n"} {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(files, name)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(files, name), []byte(content), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.MkdirAll(filepath.Dir(filepath.Join(files, name)), 0o755))
+				must.Succeed(t, os.WriteFile(filepath.Join(files, name), []byte(content), 0o755))
 			}
-			if err := os.Symlink("b", filepath.Join(files, "tree/sub/link")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Symlink("b", filepath.Join(files, "tree/sub/link")))
 			c.Env = append(c.Env, "TARGET="+target, "PATH="+path+":/usr/bin:/bin")
 			var out, errOut bytes.Buffer
 			c.Stdout, c.Stderr = &out, &errOut
@@ -256,12 +241,8 @@ func TestFilesAreInTheirPlaces(t *testing.T) {
 func TestFilesOfAUserWithoutAHome(t *testing.T) {
 	c := containerOf(t, os.Getenv("PATH"), "pwd", `echo "$HOME"; cat f; ls -d ~/sky_workdir`, "~/sky_workdir", "1", "", "tree", "~/sky_workdir")
 	files := entrypointDir(c) + "-files"
-	if err := os.MkdirAll(filepath.Join(files, "tree"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(files, "tree", "f"), []byte("f\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(files, "tree"), 0o755))
+	must.Write(t, filepath.Join(files, "tree", "f"), "f\n")
 	c.Env = append(c.Env, "HOME=/proc/none")
 	out, err := c.Output()
 	home := files + "/home"

@@ -2,7 +2,6 @@ package objects
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // FuzzJobs takes any task that the log may contain, including an unchecked pod_config. The
@@ -66,17 +66,8 @@ func FuzzJobs(f *testing.F) {
 
 func seedOf(f *testing.F, file string) []byte {
 	var g given
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := decodeYAML(raw, &g); err != nil {
-		f.Fatal(err)
-	}
-	if raw, err = json.Marshal(g.Task); err != nil {
-		f.Fatal(err)
-	}
-	return raw
+	must.Succeed(f, decodeYAML(must.Read(f, file), &g))
+	return must.Encode(f, g.Task)
 }
 
 func checkNames(t *testing.T, job *batchv1.Job) {
@@ -162,10 +153,7 @@ func checkBox(t *testing.T, s corev1.PodSpec, secret string) {
 // checkAffinity checks that the terms about other pods are about pods of the owner alone.
 func checkAffinity(t *testing.T, s corev1.PodSpec, owner string) {
 	t.Helper()
-	raw, err := json.Marshal(s.Affinity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Encode(t, s.Affinity)
 	all, own := strings.Count(string(raw), `"labelSelector"`), strings.Count(string(raw), `{"key":"skypilot-owner","operator":"In","values":["`+owner+`"]}`)
 	if all != own || strings.Contains(string(raw), `"namespaceSelector":`) {
 		t.Errorf("affinity to pods of others: %s", raw)

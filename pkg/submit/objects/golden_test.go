@@ -3,7 +3,6 @@ package objects
 import (
 	"encoding/json"
 	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -131,9 +131,7 @@ func TestClaims(t *testing.T) {
 		"claim":          {Name: "data", Size: "1.5Ti", StorageClass: new("fast"), AccessModes: []string{"ReadWriteMany", "ReadOnlyMany"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := v.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, v.Validate())
 			c := task.Create{ID: "1a2b3c4d", User: "ann@example.com", Volume: v}
 			got := Claim(&task.VolumeRecord{Create: c, Hash: c.Hash(), CreatedAt: noon}, "default")
 			compare(t, "testdata/"+name+".golden.yaml", document(t, got))
@@ -155,10 +153,7 @@ func TestTheSameRecordGivesTheSameJobs(t *testing.T) {
 // read decodes a file by the JSON names of the fields.
 func read(t *testing.T, file string, into any) {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Read(t, file)
 	if err := decodeYAML(raw, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -181,21 +176,14 @@ func decodeYAML(raw []byte, into any) error {
 // document returns an object as a YAML document.
 func document(t *testing.T, object any) string {
 	t.Helper()
-	raw, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Encode(t, object)
 	var generic map[string]any
-	if err := json.Unmarshal(raw, &generic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &generic))
 	delete(generic, "status")
 	var text strings.Builder
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(generic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, encoder.Encode(generic))
 	return text.String()
 }
 
@@ -268,14 +256,9 @@ func merged(before, after string) []string {
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, file, got)
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Read(t, file)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", file, diff)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const groupAddresses = "10.0.0.7 trainer-0.rlhf\n10.0.0.9 replay-0.rlhf\n"
@@ -22,9 +23,7 @@ func memberOf(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir strin
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{"setup": "", "run": run, groupHostsFile: addresses, "hosts": hosts} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), text)
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
 		"left="+peersTimeout, "left=3", "k8s_cli_pause 1", "k8s_cli_pause 0", "k8s_cli_pause "+hostsInterval, "k8s_cli_pause 0.05").
@@ -40,12 +39,8 @@ func TestNamesOfAJobGroup(t *testing.T) {
 	for shell, path := range shells(t) {
 		c, dir := memberOf(t, path, groupAddresses, `cat "$DIR/hosts"; echo ready; until read -r line <"$DIR/go"; do sleep 0.01; done`)
 		stdout, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, c.Start())
 		out, text := bufio.NewScanner(stdout), ""
 		for out.Scan() && out.Text() != "ready" {
 			text += out.Text() + "\n"
@@ -54,16 +49,12 @@ func TestNamesOfAJobGroup(t *testing.T) {
 			t.Errorf("%s: %q, want %q", shell, text, want)
 		}
 		moved := strings.ReplaceAll(groupAddresses, "10.0.0.9", "10.0.0.11")
-		if err := os.WriteFile(filepath.Join(dir, groupHostsFile), []byte(moved), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, groupHostsFile), moved)
 		testkit.Eventually(t, 20*time.Second, shell+": names that have moved", func() (string, bool) {
 			got, _ := os.ReadFile(filepath.Join(dir, "hosts"))
 			return string(got), string(got) == hosts+moved
 		})
-		if err := os.WriteFile(filepath.Join(dir, "go"), []byte("on\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, "go"), "on\n")
 		if err := c.Wait(); err != nil {
 			t.Errorf("%s: %v", shell, err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
+	"k8s-cli/test/testkit/must"
 )
 
 // A sent is a request with which a node sent its outputs.
@@ -50,17 +51,13 @@ func senderOf(t *testing.T, path, run, paths string, code func(n int) int) *send
 	}))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "run"), []byte(run), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(dir, "run"), run)
 	script := strings.NewReplacer(outputs.Dir, dir, task.ScriptDir, dir, "sleep $pause", "echo $pause >>'"+dir+"/pauses'").
 		Replace(entrypoint(&task.Record{Submit: task.Submit{Task: task.Spec{Outputs: []string{"x"}, Workdir: "."}}}, nil))
 	s.Cmd = exec.CommandContext(t.Context(), "/bin/sh", "-c", startIn(path), script, ".")
 	s.Dir = t.TempDir()
 	s.home = filepath.Join(s.Dir, "home")
-	if err := os.Mkdir(s.home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(s.home, 0o700))
 	s.Env = []string{
 		"PATH=" + path, "HOME=" + s.home, "http_proxy=http://127.0.0.1:1",
 		outputPathsEnv + "=" + paths, outputURLEnv + "=" + server.URL + "/base/tasks/abc12345/outputs/2?pod=p", outputTokenEnv + "=secret", outputLimitEnv + "=100000",
@@ -85,9 +82,7 @@ func namesIn(t *testing.T, archive []byte) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		content, _ := io.ReadAll(r)
 		if h.Typeflag != tar.TypeDir {
 			files[h.Name] = string(content) + h.Linkname
@@ -194,18 +189,12 @@ func TestOutputsAfterSIGTERM(t *testing.T) {
 			s := senderOf(t, path, "trap 'echo saved >x; exit 5' TERM\necho begun\nwhile :; do sleep 0.1; done", "x", always(http.StatusOK))
 			s.Stdout = nil
 			says, err := s.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
+			must.Succeed(t, s.Start())
 			if line, err := bufio.NewReader(says).ReadString('\n'); err != nil || line != "begun\n" {
 				t.Fatalf("%q, %v", line, err)
 			}
-			if err := s.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Process.Signal(syscall.SIGTERM))
 			if got := code(t, s.Wait()); got != 5 || len(s.requests) != 1 || namesIn(t, s.requests[0].body)["x"] != "saved\n" {
 				t.Errorf("exit code %d, %d requests, output %q", got, len(s.requests), s.out.String())
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 const hosts = "127.0.0.1\tlocalhost\n10.0.0.8\tnode-1.train-a.default.svc.house.local\tnode-1\n"
@@ -20,9 +21,7 @@ func node(t *testing.T, path, addresses, run string) (c *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{"setup": `echo "$SKYPILOT_SETUP_NODE_IPS"`, "run": run, peersFile: addresses, "hosts": hosts} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), text)
 	}
 	text := strings.NewReplacer(task.ScriptDir, dir, hostsFile, filepath.Join(dir, "hosts"), "/dev/termination-log", filepath.Join(dir, "ended"),
 		"left="+peersTimeout, "left=3", "left="+nameTimeout, "left=3", "left="+namesTimeout, "left=2", "k8s_cli_pause 1", "k8s_cli_pause 0").
