@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A script is a Subscription that delivers the events of a test.
@@ -53,9 +54,7 @@ func serveScript(t *testing.T, s *script) *served {
 func (s *served) open(path string, headers ...string) (*http.Response, *bufio.Reader) {
 	s.t.Helper()
 	response, err := s.do("GET", path, nil, append(headers, "Accept", typeEvents)...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	s.t.Cleanup(func() { _ = response.Body.Close() })
 	return response, bufio.NewReader(response.Body)
 }

@@ -53,7 +53,7 @@ func (f *fake) fold(t *testing.T, commands ...task.Command) {
 	for _, c := range commands {
 		raw, err := c.Encode()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatal(err) // t is nil for the objects that each server has
 		}
 		f.foldEntry(t, raw)
 	}

@@ -257,9 +257,7 @@ func readAnswer(in *bufio.Reader) (answered, error) {
 func (s *served) dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	s.t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

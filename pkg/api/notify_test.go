@@ -10,15 +10,14 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/test/testkit/must"
 )
 
 // notifying returns a server that may send notifications to example.com.
 func notifying(t *testing.T) *served {
 	t.Helper()
 	hosts, err := callback.ParseHosts([]string{"*.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return serveWith(t, &fake{}, func(c *Config) {
 		c.Policy.Callbacks, c.NotifySecret = hosts, func(user string) string { return "whsec_" + user }
 		c.Preview = noObjects

@@ -245,9 +245,7 @@ func TestAnswersAreCompressedIfAsked(t *testing.T) {
 		t.Fatalf("headers %v", a.Header)
 	}
 	unpacked, err := gzip.NewReader(strings.NewReader(a.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := io.ReadAll(unpacked); err != nil || string(got) != body || len(a.body) > len(body)/4 {
 		t.Errorf("%d bytes, packed %d: %v", len(got), len(a.body), err)
 	}
@@ -417,9 +415,7 @@ func TestLogLinesComeAsTheyAreWritten(t *testing.T) {
 		return nil
 	}})
 	response, err := s.do("GET", "/tasks/a/logs", nil, "Accept-Encoding", "gzip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	if got := response.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" || response.Header.Get("Content-Encoding") != "" {
 		t.Errorf("headers %v", response.Header)
@@ -470,9 +466,7 @@ func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 	server := f.newServer(Config{})
 	stop := must.Run(t, func(ctx context.Context) error { return server.Run(ctx, listener) })
 	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "GET /tasks/a/logs HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\n\r\n"); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // endedSessions is the log of ended sessions of a test, and its store.
@@ -358,9 +359,7 @@ func TestCredentialsAreCheckedAgain(t *testing.T) {
 	var c Config
 	withSessions(&c)
 	one, cookie, err := c.Sessions.Begin(t.Context(), session.Credentials{User: "ann"}, netip.Addr{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	token := &reassigned{"ann"}
 	who := &callers{auth: token}
 	who.sessions = &browser.Sessions{Manager: c.Sessions, Identify: who.identity, Peer: who.peer}
@@ -382,9 +381,7 @@ func TestCredentialsAreCheckedAgain(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, response, err)
 		}
 		_ = response.Body.Close()
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, end())
 		if err := check(t.Context()); !errors.Is(err, problem.Unauthorized) {
 			t.Errorf("%s: after the end: %v", name, err)
 		}

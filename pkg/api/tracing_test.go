@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/api/framing/framingtest"
 	"k8s-cli/pkg/trace"
+	"k8s-cli/test/testkit/must"
 )
 
 const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -23,9 +24,7 @@ func TestSubmissionsAreTraced(t *testing.T) {
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	tracer, err := trace.Open(t.Context(), "test", os.Getenv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = tracer.Close(t.Context()) }()
 	s := serveWith(t, &fake{}, func(c *Config) { c.Trace = tracer })
 	for _, tt := range []struct{ path, body, header, want string }{

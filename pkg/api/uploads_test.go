@@ -42,36 +42,24 @@ func storedWith(t *testing.T, change func(*Config)) (*served, *cache.Store, []*n
 	t.Helper()
 	var connections []*natsconn.Conn
 	nats, err := natsserver.Start(natsserver.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nats.Close)
 	connect := func() *natsconn.Conn {
 		nc, err := nats.Connect()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(nc.Close)
 		connections = append(connections, nc)
 		return nc
 	}
 	nc := connect()
 	log, err := queue.Open(t.Context(), nc, queue.Config{SingleWriter: true, AppendTimeout: 5 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := blob.NewFiles(connect(), streams.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	uploadStore, err := files.OpenUploadStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	outputStore, err := files.OpenOutputStore(t.Context(), 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	store := cache.New()
 	uploads := Uploads{Store: uploadStore, Limit: 5 << 20, Advertise: "http://server", Tokens: sealer}
 	f := &fake{listen: func(task.EventQuery) (task.Subscription, error) { return silentSubscription{}, nil }}

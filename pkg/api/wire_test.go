@@ -200,9 +200,7 @@ func BenchmarkShow(b *testing.B) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(b.Context(), listener) }()
 	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	in := bufio.NewReader(conn)
 	request := "GET /tasks/abcdefgh HTTP/1.1\r\nHost: localhost:8000\r\nUser-Agent: k8s-cli/1.0\r\nX-User: ann@example.com\r\nAccept: application/json\r\nX-Request-Id: 0123456789abcdef\r\n\r\n"
 	for b.Loop() {

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // wants checks that m identifies user. If user is empty, m must return an error of kind
@@ -40,9 +41,7 @@ func TestMain(m *testing.M) {
 
 func TestHeader(t *testing.T) {
 	trusted, err := ParseNetworks("10.1.0.0/16, 192.0.2.7,fd00::/8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tt := range []struct {
 		name, peer string
 		trusted    []netip.Prefix
@@ -73,9 +72,7 @@ func TestGroupsAreBelievedOfProxiesAlone(t *testing.T) {
 	c := task.Credentials{Peer: netip.MustParseAddr("10.0.0.1"), User: "ann", Groups: "ops, research,,"}
 	for trusted, want := range map[string][]string{"": nil, "10.0.0.1": {"ops", "research"}} {
 		prefixes, err := ParseNetworks(trusted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		p, err := UserHeader{prefixes}.Identify(t.Context(), c)
 		if err != nil || !cmp.Equal(p.Groups, want) {
 			t.Errorf("with %q: %v, %v, want %v", trusted, p.Groups, err, want)
@@ -134,13 +131,9 @@ func TestTokens(t *testing.T) {
 		hash("bobs") + "  bob until=2999-01-01T00:00:00Z",
 		strings.ToUpper(hash("former")) + " carol until=2020-01-01T00:00:00Z",
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, strings.Join(lines, "\n"))
 	tokens, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tt := range []struct{ name, token, want, text string }{
 		{"right", "anns", "ann@example.com", ""},
 		{"right until later", "bobs", "bob", ""},
@@ -164,9 +157,7 @@ func TestLinesThatNameNoToken(t *testing.T) {
 		hash("a"), "abc ann", strings.Repeat("z", 64) + " ann", hash("a") + " ,", hash("a") + " ann later", hash("a") + " ann until=tomorrow", hash("a") + " ann b c",
 	} {
 		path := filepath.Join(t.TempDir(), "tokens")
-		if err := os.WriteFile(path, []byte("\n"+line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, "\n"+line)
 		if _, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path+":2: ") {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -180,15 +171,11 @@ func TestFileThatChanges(t *testing.T) {
 	put := func(text string) {
 		t.Helper()
 		next := path + ".next"
-		if err := errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, path)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, path)))
 	}
 	put(hash("a") + " ann")
 	tokens, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	now := func() { tokens.file.checkedAt.Store(time.Now().Add(time.Hour).UnixNano()) }
 	later := func() { tokens.file.checkedAt.Store(time.Now().Add(-2 * recheckInterval).UnixNano()) }
 	now()
@@ -200,9 +187,7 @@ func TestFileThatChanges(t *testing.T) {
 	put("rubbish")
 	later()
 	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(path))
 	later()
 	wants(t, tokens, task.Credentials{Token: "b"}, "bob", "")
 	put(hash("c") + " carol")
@@ -213,9 +198,7 @@ func TestFileThatChanges(t *testing.T) {
 // TestClientsBehindProxies checks which address the limits by address count for.
 func TestClientsBehindProxies(t *testing.T) {
 	proxies, err := ParseNetworks("10.0.0.0/8, fd00::/8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tt := range []struct {
 		peer      string
 		forwarded []string

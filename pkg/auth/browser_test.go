@@ -22,6 +22,7 @@ import (
 	"k8s-cli/pkg/session"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -38,13 +39,9 @@ func newSite(t *testing.T, i *auth.Issuer, change func(*auth.OIDCConfig)) *fiber
 		change(&config)
 	}
 	method, err := auth.NewOIDC(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	box, err := seal.New([]byte(strings.Repeat("k", seal.MinKeyBytes)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	store := cache.New() // on which no session has ended
 	if _, err := store.Fold(task.Entry{Version: task.EntryVersion, Log: "log", Seq: 1, Time: time.Now()}); err != nil {
 		t.Fatal(err)
@@ -78,9 +75,7 @@ type visitor struct {
 func visit(t *testing.T, site *fiber.App) visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return visitor{t, site, jar}
 }
 
@@ -88,23 +83,17 @@ func visit(t *testing.T, site *fiber.App) visitor {
 func (v visitor) get(address string) (*http.Response, string) {
 	v.Helper()
 	at, err := url.Parse(address)
-	if err != nil {
-		v.Fatal(err)
-	}
+	must.Succeed(v, err)
 	r := httptest.NewRequest(http.MethodGet, at.RequestURI(), nil)
 	r.Host = at.Host
 	for _, cookie := range v.cookies.Cookies(at) {
 		r.AddCookie(cookie)
 	}
 	response, err := v.site.Test(r, -1)
-	if err != nil {
-		v.Fatal(err)
-	}
+	must.Succeed(v, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		v.Fatal(err)
-	}
+	must.Succeed(v, err)
 	v.cookies.SetCookies(at, response.Cookies())
 	return response, string(body)
 }
@@ -119,9 +108,7 @@ func (v visitor) login(next string) string {
 	}
 	direct := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	issuer, err := direct.Get(at.String())
-	if err != nil {
-		v.Fatal(err)
-	}
+	must.Succeed(v, err)
 	defer issuer.Body.Close()
 	back, err := issuer.Location()
 	if err != nil || back.Scheme+"://"+back.Host+back.Path != origin+"/session/oidc/callback" {
@@ -176,9 +163,7 @@ func (v visitor) loginError() string {
 		LoginError string `json:"login_error"`
 	}
 	_, body := v.get(origin + "/session")
-	if err := json.Unmarshal([]byte(body), &session); err != nil {
-		v.Fatal(err)
-	}
+	must.Succeed(v, json.Unmarshal([]byte(body), &session))
 	if _, again := v.get(origin + "/session"); strings.Contains(again, "login_error") {
 		v.Errorf("the session says so again: %s", again)
 	}
@@ -272,9 +257,7 @@ func TestCallbacksOfOtherLogins(t *testing.T) {
 	i.Next(ann, nil, nil)
 	with := func(address, name, value string) string {
 		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		q := u.Query()
 		q.Set(name, value)
 		u.RawQuery = q.Encode()
@@ -395,9 +378,7 @@ func TestCookiesOfALoginOnLoopback(t *testing.T) {
 		response, _ := visit(t, site).get(address + "/session/oidc/start")
 		set := response.Header.Get("Set-Cookie")
 		to, err := response.Location()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := strings.HasPrefix(set, "__Host-") && strings.Contains(set, "; secure"); got != secure || secure != strings.HasPrefix(to.Query().Get("redirect_uri"), "https://") ||
 			!secure && strings.Contains(set, "secure") || !strings.Contains(set, "HttpOnly") {
 			t.Errorf("%s: %s, to %s", address, set, to)

@@ -17,6 +17,7 @@ import (
 
 	"k8s-cli/pkg/task/problem"
 	testissuer "k8s-cli/test/testkit/issuer"
+	"k8s-cli/test/testkit/must"
 )
 
 // An Issuer is an issuer for the tests of browsers.
@@ -59,14 +60,10 @@ func (i *issuer) Next(claims map[string]any, refuse url.Values, token http.Handl
 func (i *issuer) authorized(o *OIDC, f CodeFlow) string {
 	i.t.Helper()
 	at, err := o.AuthCodeURL(i.t.Context(), f)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, err)
 	direct := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := direct.Get(at)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, err)
 	defer response.Body.Close()
 	back, err := response.Location()
 	if err != nil || !strings.HasPrefix(back.String(), f.Redirect+"?") || back.Query().Get("state") != f.State {
@@ -178,9 +175,7 @@ func TestIssuerWithoutCodeFlow(t *testing.T) {
 	t.Cleanup(s.Close)
 	at = s.URL
 	o, err := NewOIDC(OIDCConfig{Issuer: at, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if url, err := o.AuthCodeURL(t.Context(), newFlow()); !errors.Is(err, problem.Forbidden) {
 		t.Errorf("leads to %q, %v", url, err)
 	}

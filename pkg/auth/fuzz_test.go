@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // FuzzTokens checks that only a valid token authenticates, and only as the user of the
@@ -18,13 +18,9 @@ import (
 func FuzzTokens(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "tokens")
 	text := fmt.Sprintf("%x ann,ops\n%x root until=2020-01-01T00:00:00Z\n", sha256.Sum256([]byte("anns")), sha256.Sum256([]byte("roots")))
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	must.Write(f, path, text)
 	tokens, err := ReadStaticTokens(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	who := New(tokens, task.Admins{"root", "group:admins"})
 	for _, seed := range []string{"anns", "roots", "", " anns", "anns\x00", text} {
 		f.Add(seed, "root", "admins")
@@ -45,9 +41,7 @@ func FuzzTokenFile(f *testing.F) {
 	f.Add(fmt.Sprintf("%X a,b until=2999-01-01T00:00:00Z\r\n", sha256.Sum256([]byte("t"))), "t")
 	path := filepath.Join(f.TempDir(), "tokens")
 	f.Fuzz(func(t *testing.T, text, token string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, text)
 		all, err := readTokens(path)
 		if err != nil {
 			return

@@ -15,6 +15,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func from(address, token string) task.Credentials {
@@ -207,9 +208,7 @@ func TestUnverifiedEmails(t *testing.T) {
 		{"verified and required", map[string]any{"email": "root@example.com", "email_verified": true}, true, true, true},
 	} {
 		o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", UserClaim: "email", RequireVerified: tt.required})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		who, err := New(o, task.Admins{"root@example.com", "group:ops"}).Identify(t.Context(), task.Credentials{Token: i.token(tt.claims)})
 		if (err == nil) != tt.taken || who.Admin != tt.admins || err != nil && !errors.Is(err, problem.Unauthorized) {
 			t.Errorf("%s: %+v, %v", tt.name, who, err)

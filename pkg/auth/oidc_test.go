@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	testissuer "k8s-cli/test/testkit/issuer"
+	"k8s-cli/test/testkit/must"
 )
 
 // An issuer is an issuer whose user is "1234".
@@ -31,9 +32,7 @@ func newIssuer(t testing.TB) *issuer {
 func (i *issuer) oidc(t testing.TB) *OIDC {
 	t.Helper()
 	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return o
 }
 
@@ -62,9 +61,7 @@ func (i *issuer) sign(header, claims map[string]any) string {
 func TestOIDC(t *testing.T) {
 	i := newIssuer(t)
 	o, err := NewOIDC(OIDCConfig{Issuer: i.URL, Audience: "k8s-cli", UserClaim: "email"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ann := map[string]any{"email": "ann@example.com", "groups": []string{"ops"}}
 	with := func(name string, value any) map[string]any {
 		claims := map[string]any{name: value}
@@ -158,9 +155,7 @@ func TestOIDCIssuerAway(t *testing.T) {
 		t.Errorf("with its keys out of reach: %v", err)
 	}
 	gone, err := NewOIDC(OIDCConfig{Issuer: "http://127.0.0.1:1", Audience: "k8s-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := gone.Identify(t.Context(), task.Credentials{Token: i.token(nil)}); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("with nobody there: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	testissuer "k8s-cli/test/testkit/issuer"
+	"k8s-cli/test/testkit/must"
 )
 
 // The ways in which the fuzz test signs a token.
@@ -33,9 +34,7 @@ func FuzzOIDC(f *testing.F) {
 	i := newIssuer(f)
 	stranger := testissuer.NewKey("stranger", "RS256")
 	public, err := x509.MarshalPKIXPublicKey(i.Key().Public())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	issuer := i.URL
 	other := i.token(map[string]any{"sub": "root", "jti": "other"})
 	who := New(i.oidc(f), task.Admins{"root", "group:ops"})

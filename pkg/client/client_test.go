@@ -17,6 +17,7 @@ import (
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // serve returns a client of user ann for a server with the given handler.
@@ -235,9 +236,7 @@ func TestOperations(t *testing.T) {
 				answering(http.StatusOK, o.answer)(w, r)
 			})
 			got, err := o.call(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(o.want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}

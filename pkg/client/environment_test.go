@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/client/account"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestFromEnvironment(t *testing.T) {
@@ -37,9 +38,7 @@ func TestFromEnvironment(t *testing.T) {
 			t.Setenv("K8S_CLI_API_URL", server.url+"/")
 			t.Setenv("K8S_CLI_USER", tt.variable)
 			c, err := FromEnvironment()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer c.Close()
 			if _, err := c.Whoami(t.Context()); err != nil || user != tt.wantUser || proof != tt.wantProof {
 				t.Errorf("user %q, proof %q, %v", user, proof, err)
@@ -53,16 +52,12 @@ func useSettings(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)
-	if err := os.Mkdir(filepath.Join(dir, "k8s-cli"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "k8s-cli"), 0o700))
 	for name, content := range files {
 		if content == "" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, "k8s-cli", name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, "k8s-cli", name), content)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A stage serves requests with one handler after the other, and records the Last-Event-ID
@@ -84,9 +85,7 @@ func TestStreamOfEventsResumes(t *testing.T) {
 		says("7.0", happened(9, task.Running), happened(10, task.Completed)),
 	)
 	stream, err := c.Subscribe(t.Context(), EventSource{Key: task.Key{Kind: task.KindTask, ID: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ids, err := rest(stream)
 	if want := []string{"2.1", "0.0", "9.1", "10.1"}; !errors.Is(err, io.EOF) || !slices.Equal(ids, want) {
 		t.Errorf("heard %v, %v, want %v", ids, err, want)
@@ -110,9 +109,7 @@ func TestStreamsOfEventsEndForGood(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, c := play(t, tt.acts...)
 			stream, err := c.Subscribe(t.Context(), EventSource{AllUsers: true, After: "1.0"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if ids, err := rest(stream); !errors.Is(err, tt.want) || len(ids) > 0 {
 				t.Errorf("heard %v, %v", ids, err)
 			}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // TestUploadFiles checks that one call packs and uploads the local files of a task, and that
@@ -20,9 +20,7 @@ import (
 func TestUploadFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"train.py", "config.yaml"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), name)
 	}
 	stored, names := map[string]bool{}, []string(nil)
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -40,9 +38,7 @@ func TestUploadFiles(t *testing.T) {
 	spec := task.Spec{Name: "train", Run: "python train.py", Workdir: dir, FileMounts: map[string]string{"/etc/config.yaml": filepath.Join(dir, "config.yaml")}}
 	for range 2 {
 		got, err := c.UploadFiles(t.Context(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got.Workdir != task.WorkdirTarget || got.FileMounts != nil || len(got.Uploads) != 2 || !stored[got.Uploads[task.WorkdirTarget]] || !stored[got.Uploads["/etc/config.yaml"]] {
 			t.Errorf("the task to submit is %+v", got)
 		}

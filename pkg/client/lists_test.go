@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestPagesFollowTheCursor(t *testing.T) {
@@ -32,9 +33,7 @@ func TestPagesFollowTheCursor(t *testing.T) {
 		requests = nil
 		var got []Page[overview.Row]
 		for p, err := range c.RowPages(t.Context(), q) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got = append(got, p)
 		}
 		row := func(id string) []overview.Row {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A logged is one log line of a node.
@@ -115,9 +116,7 @@ func TestLogResumesAfterABreak(t *testing.T) {
 					panic(http.ErrAbortHandler)
 				})
 				var got bytes.Buffer
-				if err := c.Logs(t.Context(), "abc", LogOptions{Timestamps: tt.stamps}, &got); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Logs(t.Context(), "abc", LogOptions{Timestamps: tt.stamps}, &got))
 				if want := plain(log, tt.nodes, tt.stamps); byNode(got.String()) != byNode(want) {
 					t.Errorf("after %d connections %d bytes came, want %d", asked, got.Len(), len(want))
 				}

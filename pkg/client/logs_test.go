@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestLogsAreBytes(t *testing.T) {
@@ -29,9 +31,7 @@ func TestLogsAreBytes(t *testing.T) {
 				_, _ = w.Write(log)
 			})
 			var got bytes.Buffer
-			if err := c.Logs(t.Context(), "abc", LogOptions{}, &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Logs(t.Context(), "abc", LogOptions{}, &got))
 			if !bytes.Equal(got.Bytes(), log) {
 				t.Errorf("%d bytes came, %d were sent, and they differ", got.Len(), len(log))
 			}

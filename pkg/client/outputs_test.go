@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // breaking serves a part of an archive and breaks the connection after n bytes, or after the end
@@ -53,9 +54,7 @@ func TestOutputsResume(t *testing.T) {
 					breaking(w, archive, 3000*len(asked))
 				})
 				got, err := c.Outputs(t.Context(), "abc", 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				defer got.Body.Close()
 				data, err := io.ReadAll(got.Body)
 				if err != nil || !bytes.Equal(data, archive) || got.Size != int64(len(archive)) || got.Sum != "sum" {
@@ -105,9 +104,7 @@ func TestOutputsThatCannotResume(t *testing.T) {
 					breaking(w, []byte("archive"), 3)
 				})
 				got, err := c.Outputs(t.Context(), "abc", 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				defer got.Body.Close()
 				data, err := io.ReadAll(got.Body)
 				if !errors.Is(err, tt.want) || string(data) != "arc" {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestSafeRequestsAreRepeated(t *testing.T) {
@@ -98,9 +99,7 @@ func TestReadsWaitForARestart(t *testing.T) {
 					return answer(http.StatusOK, `{"task_id": "a"}`), nil
 				})
 				if tt.first {
-					if err := tt.ask(t.Context(), c); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, tt.ask(t.Context(), c))
 				}
 				down = tt.broken
 				began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 var values = map[string]string{"TOKEN": "s3cret-value", "EMPTY": "", "ODD": "$(x) \" \\ ü\n<&>"}
@@ -15,9 +16,7 @@ var values = map[string]string{"TOKEN": "s3cret-value", "EMPTY": "", "ODD": "$(x
 func newSealer(t *testing.T, key string) *Sealer {
 	t.Helper()
 	b, err := New([]byte(strings.Repeat(key, MinKeyBytes)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 
@@ -28,9 +27,7 @@ func submission(id, user, key string) task.Submit {
 func sealed(t *testing.T, b *Sealer, s task.Submit) task.Submit {
 	t.Helper()
 	got, err := b.Seal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got
 }
 
@@ -50,9 +47,7 @@ func TestSealedSecretsOpen(t *testing.T) {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 	c, err := task.DecodeCommand(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := b.Open(*c.Submit)
 	if diff := cmp.Diff(values, got); diff != "" || err != nil {
 		t.Errorf("%v; values (-want +got):\n%s", err, diff)

@@ -5,15 +5,15 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestTokens(t *testing.T) {
 	box := func(key string) *Sealer {
 		t.Helper()
 		b, err := New([]byte(strings.Repeat(key, MinKeyBytes)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return b
 	}
 	a, same, other := box("a"), box("a"), box("b")
@@ -35,13 +35,9 @@ func TestTokens(t *testing.T) {
 // The secrets of notifications differ for each user and each key, and from all other secrets.
 func TestNotifySecrets(t *testing.T) {
 	one, err := New(bytes.Repeat([]byte{1}, MinKeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	other, err := New(bytes.Repeat([]byte{2}, MinKeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	seen := map[string]bool{one.UploadToken("ann"): true}
 	for _, secret := range [][]byte{one.NotifySecret("ann"), one.NotifySecret("bob"), one.NotifySecret(""), other.NotifySecret("ann")} {
 		if seen[hex.EncodeToString(secret)] || len(secret) != 32 {
@@ -56,9 +52,7 @@ func TestNotifySecrets(t *testing.T) {
 
 func TestOutputTokens(t *testing.T) {
 	box, err := New([]byte(strings.Repeat("a", MinKeyBytes)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	token := box.OutputToken("abc12345", 1)
 	if !box.VerifyOutputToken("abc12345", 1, token) {
 		t.Error("a token is not admitted for its node")

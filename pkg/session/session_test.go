@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"k8s-cli/pkg/seal"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // newStore returns a store that has folded the first entry of a log.
@@ -54,9 +54,7 @@ func (l *log) Append(_ context.Context, c task.Command) (r task.Result, err erro
 func box(t *testing.T, key string) *seal.Sealer {
 	t.Helper()
 	b, err := seal.New([]byte(strings.Repeat(key, seal.MinKeyBytes)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 
@@ -81,9 +79,7 @@ func twoPods(t *testing.T, change func(*Config)) (one, other *Manager) {
 func begin(t *testing.T, m *Manager, c Credentials) (Session, string) {
 	t.Helper()
 	s, cookie, err := m.Begin(t.Context(), c, netip.Addr{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s, cookie
 }
 
@@ -116,9 +112,7 @@ func TestSessionEndsOnAllPods(t *testing.T) {
 	}
 	open, closed := other.Stream(t.Context(), s)
 	defer closed()
-	if err := one.End(t.Context(), s, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, one.End(t.Context(), s, false))
 	wantEnded(t, "an ended session", one, cookie)
 	wantEnded(t, "an ended session on another pod", other, cookie)
 	wantUser(t, other, second, "ann")
@@ -129,9 +123,7 @@ func TestSessionEndsOnAllPods(t *testing.T) {
 		closed()
 		t.Error("a stream began after the end of its session")
 	}
-	if err := other.End(t.Context(), s, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.End(t.Context(), s, true))
 	wantEnded(t, "all sessions of a user", one, second)
 	wantUser(t, one, roots, "root")
 	_, third := begin(t, other, Credentials{User: "ann"})
@@ -145,9 +137,7 @@ func TestEndsOutliveTheirSessions(t *testing.T) {
 	var told []task.EndSessions
 	one.Log = appender(func(c task.Command) { told = append(told, *c.EndSessions) })
 	for _, all := range []bool{false, true} {
-		if err := one.End(t.Context(), s, all); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, one.End(t.Context(), s, all))
 	}
 	for _, c := range told {
 		if c.User != "ann" || c.Until.Sub(s.Expires) < clockSkew-time.Second {
@@ -170,9 +160,7 @@ func TestWrongCookies(t *testing.T) {
 	one, _ := twoPods(t, nil)
 	s, cookie := begin(t, one, Credentials{User: "ann"})
 	raw, err := base64.RawURLEncoding.DecodeString(cookie)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := range raw {
 		changed := append([]byte(nil), raw...)
 		changed[i] ^= 1
@@ -193,9 +181,7 @@ func TestWrongCookies(t *testing.T) {
 	expired := s
 	expired.Expires = time.Now().Add(-time.Second)
 	_, cookie, err = one.seal(expired)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	wantEnded(t, "expired", one, cookie)
 	lost := s
 	lost.Log = "an earlier log"
@@ -221,14 +207,10 @@ func TestNamesOfSessions(t *testing.T) {
 func tokens(t *testing.T, lines string) (change func(*Config)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, lines)
 	return func(c *Config) {
 		method, err := auth.ReadStaticTokens(file, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.Auth, c.Names, c.Login.By = auth.New(method, nil), false, "token"
 	}
 }

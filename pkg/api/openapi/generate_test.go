@@ -19,6 +19,7 @@ import (
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/taskfile"
 	"k8s-cli/pkg/taskfile/jsonschema"
+	"k8s-cli/test/testkit/must"
 )
 
 var update = goflag.Bool("update", false, "write openapi.json")
@@ -27,14 +28,9 @@ var update = goflag.Bool("update", false, "write openapi.json")
 // tables of fields and the reasons of errors.
 func TestDescriptionIsUpToDate(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Read(t, "openapi.yaml")
 	var document map[string]any
-	if err := yaml.Unmarshal(source, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(source, &document))
 	delete(document, "x-errors") // its parts are inlined where they are used
 	components := document["components"].(map[string]any)["schemas"].(map[string]any)
 	addTask(t, components)
@@ -47,9 +43,7 @@ func TestDescriptionIsUpToDate(t *testing.T) {
 	addExamples(document, components)
 	want := encode(document)
 	if *update {
-		if err := os.WriteFile("openapi.json", want, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile("openapi.json", want, 0o600))
 		return
 	}
 	if !bytes.Equal(want, description) {
@@ -60,14 +54,9 @@ func TestDescriptionIsUpToDate(t *testing.T) {
 // addTask adds the schemas of a task, and of a task in a batch.
 func addTask(t *testing.T, components map[string]any) {
 	t.Helper()
-	raw, err := json.Marshal(jsonschema.Components())
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Encode(t, jsonschema.Components())
 	var schemas map[string]any
-	if err := json.Unmarshal(raw, &schemas); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &schemas))
 	renameMessages(schemas)
 	for name, schema := range schemas {
 		if components[name] != nil {
@@ -178,9 +167,7 @@ func TestDescriptionIsComplete(t *testing.T) {
 		Components struct{ Responses map[string]operation }
 		Tags       []struct{ Name string }
 	}
-	if err := json.Unmarshal(description, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(description, &document))
 	var tags []string
 	for _, tag := range document.Tags {
 		tags = append(tags, tag.Name)
@@ -192,9 +179,7 @@ func TestDescriptionIsComplete(t *testing.T) {
 				continue
 			}
 			var o operation
-			if err := json.Unmarshal(raw, &o); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(raw, &o))
 			if o.OperationID == "" || ids[o.OperationID] || o.Summary == "" || o.Description == "" || len(o.Tags) != 1 || !slices.Contains(tags, o.Tags[0]) {
 				t.Errorf("%s %s lacks an id, a summary, a description or a tag: %+v", method, path, o)
 			}
@@ -234,19 +219,13 @@ func (o operation) checkExamples(t *testing.T, where string) {
 // TestViewerIsPinned checks the hashes of the vendored files.
 func TestViewerIsPinned(t *testing.T) {
 	t.Parallel()
-	sums, err := os.ReadFile("viewer/SHA256SUMS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := must.Read(t, "viewer/SHA256SUMS")
 	pinned := strings.Fields(string(sums))
 	if len(pinned) != 4 {
 		t.Fatalf("%d fields", len(pinned))
 	}
 	for i := 0; i < len(pinned); i += 2 {
-		content, err := os.ReadFile("viewer/" + pinned[i+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Read(t, "viewer/"+pinned[i+1])
 		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != pinned[i] {
 			t.Errorf("viewer/%s is not the pinned file", pinned[i+1])
 		}
@@ -263,9 +242,7 @@ func TestDocumentsOfAServer(t *testing.T) {
 		}
 		Security []map[string]any
 	}
-	if err := json.Unmarshal(d.texts().description, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(d.texts().description, &document))
 	if got := document.Components.SecuritySchemes["oidc"].OpenIDConnectURL; document.Info.Version != "v1.2.3" || got != "https://login.example.com/.well-known/openid-configuration" || len(document.Security) != 3 {
 		t.Errorf("%+v", document)
 	}

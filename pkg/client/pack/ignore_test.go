@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // runGit runs git in a directory, without the configuration of this machine, and returns its output.
@@ -39,9 +41,7 @@ func needGit(t *testing.T) {
 func files(t *testing.T, dir string, s selector) (names []string) {
 	t.Helper()
 	w := &walker{tree: &tree{sizes: map[string]int64{}}}
-	if err := w.dir(dir, nil, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.dir(dir, nil, s))
 	for _, e := range w.tree.entries {
 		if !e.mode.IsDir() {
 			names = append(names, e.name)
@@ -93,9 +93,7 @@ func (f forest) grow(t *testing.T, dir string, depth int) {
 	for range 1 + f.IntN(4) {
 		lines = append(lines, f.pattern())
 	}
-	if err := os.WriteFile(filepath.Join(dir, gitIgnore), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(dir, gitIgnore), strings.Join(lines, "\n"))
 }
 
 // What is uploaded is what git does not ignore: with git in and outside of a repository, and without git.
@@ -135,28 +133,18 @@ func TestPatternsBesidesTheFilesInTheDirectory(t *testing.T) {
 		".gitignore": "*.csv\n/sub/top\nignored/\n", "sub/.gitignore": "logs/*\n", "sub/tracked.csv": "", "sub/other.csv": "", "sub/top": "",
 		"sub/global": "", "sub/info": "", "sub/keep": "", "sub/logs/a": "", "sub/ignored/x": "", "ignored/y": "", "sub/nested/.gitignore": "n", "sub/nested/n": "", "sub/nested/m": "",
 	})
-	if err := os.MkdirAll(filepath.Join(repo, "sub", "empty", "deep"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(repo, "sub", "empty", "deep"), 0o755))
 	runGit(t, repo, "init", "--quiet")
 	runGit(t, filepath.Join(repo, "sub", "nested"), "init", "--quiet")
 	runGit(t, filepath.Join(repo, "sub", "nested"), "add", "m")
 	runGit(t, filepath.Join(repo, "sub", "nested"), "commit", "--quiet", "-m", "m")
 	runGit(t, repo, "add", "-f", "sub/tracked.csv")
-	if err := os.WriteFile(filepath.Join(repo, ".git", "info", "exclude"), []byte("info\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(os.Getenv("HOME"), ".config", "git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), ".config", "git", "ignore"), []byte("global\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(repo, ".git", "info", "exclude"), "info\n")
+	must.Succeed(t, os.MkdirAll(filepath.Join(os.Getenv("HOME"), ".config", "git"), 0o755))
+	must.Write(t, filepath.Join(os.Getenv("HOME"), ".config", "git", "ignore"), "global\n")
 	names := func(dir string) (all []string) {
 		tree, err := walk(t.Context(), filepath.Join(repo, dir), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, e := range tree.entries {
 			all = append(all, e.header().Name)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // lay creates a directory with files. A content that begins with -> is the target of a
@@ -27,18 +28,14 @@ func lay(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		var err error
 		if to, ok := strings.CutPrefix(content, "->"); ok {
 			err = os.Symlink(to, path)
 		} else {
 			err = os.WriteFile(path, []byte(content), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return dir
 }
@@ -46,9 +43,7 @@ func lay(t *testing.T, files map[string]string) string {
 func pack(t *testing.T, path string, o Options) *Archive {
 	t.Helper()
 	a, err := Pack(t.Context(), path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(a.Remove)
 	return a
 }
@@ -57,14 +52,10 @@ func pack(t *testing.T, path string, o Options) *Archive {
 func list(t *testing.T, a *Archive) (all []string) {
 	t.Helper()
 	file, err := a.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	zip, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for files := tar.NewReader(zip); ; {
 		h, err := files.Next()
 		if errors.Is(err, io.EOF) {
@@ -80,15 +71,9 @@ func list(t *testing.T, a *Archive) (all []string) {
 
 func TestAnArchiveHoldsWhatTheDirectoryDoes(t *testing.T) {
 	dir := lay(t, map[string]string{"b": "two", "a/c": "three", "a b": "blank", "link": "->a/c", "out": "->/etc/passwd", "é": "", ".git/config": "x", "a/.git/x": "y"})
-	if err := os.Chmod(filepath.Join(dir, "b"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "a b"), 0o400); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "b"), 0o755))
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "a b"), 0o400))
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
 	want := []string{"755 ./", "755 a/", "644 a/c three", "400 a b blank", "755 b two", "755 empty/", "777 link a/c", "777 out /etc/passwd", "644 é"}
 	if diff := cmp.Diff(want, list(t, pack(t, dir, Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -105,9 +90,7 @@ func TestTheSameContentIsTheSameArchive(t *testing.T) {
 	for i, dir := range []string{one, other} {
 		for _, name := range []string{"a", "b/c", "b", "."} {
 			at := past.Add(time.Duration(i) * time.Millisecond)
-			if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Chtimes(filepath.Join(dir, name), at, at))
 		}
 	}
 	sum := pack(t, one, Options{}).Sum
@@ -120,9 +103,7 @@ func TestTheSameContentIsTheSameArchive(t *testing.T) {
 		"mode":    func() error { return os.Chmod(filepath.Join(other, "b/c"), 0o755) },
 		"name":    func() error { return os.Rename(filepath.Join(other, "a"), filepath.Join(other, "A")) },
 	} {
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, change())
 		if again := pack(t, other, Options{}).Sum; again == sum {
 			t.Errorf("another %s is the same archive", what)
 		}
@@ -154,9 +135,7 @@ func TestIgnoreRulesSelectFiles(t *testing.T) {
 			}
 			dir := lay(t, all)
 			tree, err := walk(t.Context(), dir, tt.tracked)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var names []string
 			for _, e := range tree.entries {
 				if e.mode.IsRegular() {
@@ -172,9 +151,7 @@ func TestIgnoreRulesSelectFiles(t *testing.T) {
 
 func TestAnArchiveThatWouldBeTooLarge(t *testing.T) {
 	random, err := os.Open("/dev/urandom")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer random.Close()
 	noise := make([]byte, 3<<20)
 	if _, err := io.ReadFull(random, noise); err != nil {
@@ -182,9 +159,7 @@ func TestAnArchiveThatWouldBeTooLarge(t *testing.T) {
 	}
 	dir := lay(t, map[string]string{"model/a": string(noise[:2<<20]), "model/b": string(noise[:500_000]), "data": string(noise), "x": "1", "y": ""})
 	before, err := filepath.Glob(filepath.Join(os.TempDir(), "k8s-cli-*.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = Pack(t.Context(), dir, Options{Limit: 4 << 20})
 	if !errors.Is(err, problem.TooLarge) || !strings.Contains(err.Error(), "size limit of the server, 4.0 MiB") || !strings.Contains(err.Error(), "data (3.0 MiB), model (2.5 MiB), x (1 B)") {
 		t.Errorf("%v", err)
@@ -227,9 +202,7 @@ func repository(t *testing.T) (dir, first string) {
 		return strings.TrimSpace(string(out))
 	}
 	commit := func(content string) {
-		if err := os.WriteFile(filepath.Join(dir, "file"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, "file"), content)
 		run("add", "-A")
 		run("commit", "--quiet", "-m", content)
 	}
