@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/queue/streams"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // execute runs the command line of the server and returns its output.
@@ -42,16 +43,12 @@ func TestBackupAndRestore(t *testing.T) {
 	if _, err := execute("restore", dir); err == nil || !strings.Contains(err.Error(), "NATS already has the streams [LOG]") {
 		t.Errorf("restore over a stream: error %v", err)
 	}
-	if err := js.DeleteStream(t.Context(), "LOG"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, js.DeleteStream(t.Context(), "LOG"))
 	if out, err := execute("restore", dir); err != nil || !strings.Contains(out, "The restore is complete") {
 		t.Fatalf("restore: %v\n%s", err, out)
 	}
 	log, err := js.Stream(t.Context(), "LOG")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if m, err := log.GetMsg(t.Context(), 1); err != nil || string(m.Data) != "entry" {
 		t.Errorf("the restored entry: %v, %v", m, err)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const chart = "../../deploy/kubernetes/chart/"
@@ -26,10 +28,7 @@ var ofChart = []string{
 // The schema of the chart has a property of server.flags for each flag of the server that the
 // chart does not set, so that helm rejects other flags.
 func TestChartKnowsTheFlags(t *testing.T) {
-	raw, err := os.ReadFile(chart + "values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Read(t, chart+"values.schema.json")
 	want := map[string]any{}
 	command(&config{}).Flags().VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(ofChart, f.Name) && f.Name != "version" && f.Name != "help" {
@@ -58,9 +57,7 @@ func flagsIn(t *testing.T, schema []byte) map[string]any {
 			}
 		}
 	}
-	if err := json.Unmarshal(schema, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(schema, &s))
 	return s.Properties.Server.Properties.Flags.Properties
 }
 
@@ -70,21 +67,14 @@ var flagProperties = regexp.MustCompile(`(?s)("flags": \{.*?"properties": )\{.*?
 func write(t *testing.T, schema []byte, flags map[string]any) {
 	t.Helper()
 	text, err := json.MarshalIndent(flags, "          ", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	changed := flagProperties.ReplaceAll(schema, append([]byte("${1}"), bytes.ReplaceAll(text, []byte("$"), []byte("$$"))...))
-	if err := os.WriteFile(chart+"values.schema.json", changed, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(chart+"values.schema.json", changed, 0o644))
 }
 
 // ofChart contains each flag that the template of the server sets, except flags that may repeat.
 func TestFlagsOfTheChart(t *testing.T) {
-	raw, err := os.ReadFile(chart + "templates/server.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Read(t, chart+"templates/server.yaml")
 	both := []string{"reserved-claims", "tokens-file"} // users may set these flags, too
 	set := regexp.MustCompile(`(?m)^ +- --([a-z-]+)`).FindAllSubmatch(raw, -1)
 	if len(set) < 15 {

@@ -16,6 +16,7 @@ import (
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/queue/natsconn"
 	"k8s-cli/pkg/task/policy"
+	"k8s-cli/test/testkit/must"
 )
 
 // settings is the cmp option that compares two configs.
@@ -45,9 +46,7 @@ func parse(env map[string]string, args ...string) (config, error) {
 
 func TestDefaults(t *testing.T) {
 	c, err := parse(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, leaseDuration: 3 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
@@ -93,13 +92,9 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 		"K8S_CLI_LEASE_DURATION": "15s", "K8S_CLI_LOG_FORMAT": "json", "K8S_CLI_LOG_LEVEL": "debug", "K8S_CLI_NAMESPACE": "n", "K8S_CLI_WORKERS": "2", "K8S_CLI_LISTEN": ":1",
 	}
 	c, err := parse(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	embedded, err := parse(map[string]string{"K8S_CLI_DATA_DIR": "/d", "K8S_CLI_NATS_LISTEN": "off", "K8S_CLI_DURABILITY": "os"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, leaseDuration: 15 * time.Second, nats: natsconn.Remote{URL: "nats://n", Creds: "/c", CA: "/ca", Cert: "/cert", Key: "/key"}, natsReplicas: 3,
@@ -192,9 +187,7 @@ func TestHelpShowsEveryFlagWithItsDefault(t *testing.T) {
 	var out strings.Builder
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--help"})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.ExecuteContext(t.Context()))
 	for _, want := range []string{"--listen", "0.0.0.0:8000", "--nats-url", "K8S_CLI_NATS_URL", "python:3.13-slim", "--keep-jobs", "1h0m0s", "always"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("help says nothing of %s:\n%s", want, out.String())

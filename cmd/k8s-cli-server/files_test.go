@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // behind is the API server behind the listener for files. It records the requests that
@@ -54,13 +56,9 @@ func serveBehind(t *testing.T) (*behind, string) {
 	t.Helper()
 	b := &behind{body: strings.Repeat("archive ", 100_000)}
 	main, err := listen("--listen", "127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := listen("--files-listen", "127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	api := &http.Server{Handler: b}
 	ended := make(chan error, 2)
 	go func() { ended <- api.Serve(main) }()
@@ -84,9 +82,7 @@ func serveBehind(t *testing.T) (*behind, string) {
 func exchange(t *testing.T, address, request string) (int, http.Header, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)

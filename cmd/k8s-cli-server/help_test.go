@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestHelpShowsEveryFlagInAGroup(t *testing.T) {
 	help, err := execute("--help")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{"Examples:\n  k8s-cli-server --listen", "\nHTTP:\n      --listen ", "\nAuthentication:\n      --auth ", "\nLimits of each user:\n", "  backup "} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help lacks %q:\n%s", want, help)
@@ -28,9 +28,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	t.Setenv("HOME", "/root") // in the default of --data-dir
 	for _, args := range [][]string{{"--help"}, {"backup", "--help"}, {"restore", "--help"}} {
 		help, err := execute(args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for line := range strings.Lines(help) {
 			if len(line) > helpWidth+1 {
 				t.Errorf("%v: the line has more than %d columns: %s", args, helpWidth, line)

@@ -8,14 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestIdentitySettings(t *testing.T) {
 	c, err := parse(map[string]string{"K8S_CLI_AUTH": "oidc", "K8S_CLI_OIDC_ISSUER": "https://id.example/realm"},
 		"--oidc-client-id=k8s-cli", "--oidc-user-claim=email", "--admins", "root@example.com, group:ops", "--tls-cert=/c", "--tls-key=/k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := identityConfig{
 		by: "oidc", issuer: "https://id.example/realm", clientID: "k8s-cli", userClaim: "email", groupClaim: "groups",
 		admins: "root@example.com, group:ops", tlsCert: "/c", tlsKey: "/k",

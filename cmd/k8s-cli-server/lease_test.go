@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // TestOnlyItsHolderReleasesTheLease checks that a pod releases the Lease only while the
@@ -23,9 +25,7 @@ func TestOnlyItsHolderReleasesTheLease(t *testing.T) {
 		return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 5}
 	}
 	slept, leads := lock("slept"), lock("leads")
-	if err := slept.Create(t.Context(), record("slept")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, slept.Create(t.Context(), record("slept")))
 	for _, step := range []struct {
 		by     *lease
 		record resourcelock.LeaderElectionRecord

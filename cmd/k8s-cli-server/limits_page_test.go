@@ -1,21 +1,19 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // TestPageListsTheLimits checks that docs/limits.md has a row for each flag that sets a limit, with
 // the default of the flag if it is a number or a size.
 func TestPageListsTheLimits(t *testing.T) {
-	page, err := os.ReadFile("../../docs/limits.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../docs/limits.md")
 	limit := regexp.MustCompile(`^(max|keep|submit|history|exec)(-|$)`)
 	unit := strings.NewReplacer("Mi", " MiB", "Gi", " GiB")
 	thousands := regexp.MustCompile(`(\d)(\d{3})$`)

@@ -5,13 +5,13 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestListenersAcceptConnectionsToAnyAddress(t *testing.T) {
 	both, err := listen("--listen", "127.0.0.1:0,127.0.0.2:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = both.Close() }()
 	if len(both.each) != 2 || !strings.HasPrefix(both.Addr().String(), "127.0.0.1:") {
 		t.Fatalf("%d at %s", len(both.each), both.Addr())
@@ -28,9 +28,7 @@ func TestListenersAcceptConnectionsToAnyAddress(t *testing.T) {
 	}
 	for _, one := range both.each {
 		conn, err := net.Dial("tcp", one.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for range 10 {
 			if _, err := shared.Accept(); !errors.Is(err, net.ErrClosed) {
 				t.Fatalf("what was lent accepts a connection after its end: %v", err)

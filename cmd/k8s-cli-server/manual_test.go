@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"k8s-cli/pkg/release"
+	"k8s-cli/test/testkit/must"
 )
 
 var manualDir = flag.String("write", "", "write the manual to this `directory`")
@@ -23,15 +24,11 @@ func TestManual(t *testing.T) {
 	}
 	t.Setenv("HOME", "/root") // makes the default of --data-dir independent of the user who builds the release
 	dir = filepath.Join(dir, "man", "man1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(dir, 0o755))
 	cmd := command(&config{})
 	cmd.DisableAutoGenTag = true
 	header := &doc.GenManHeader{Section: "1", Source: cmd.Name(), Manual: "k8s-cli manual"} // SOURCE_DATE_EPOCH sets the date
-	if err := doc.GenManTree(cmd, header, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, doc.GenManTree(cmd, header, dir))
 	page, err := os.ReadFile(filepath.Join(dir, "k8s-cli-server.1"))
 	if err != nil || !bytes.Contains(bytes.ReplaceAll(page, []byte(`\-`), []byte("-")), []byte("--nats-url")) {
 		t.Errorf("%v\n%s", err, page)
@@ -43,9 +40,7 @@ func TestVersionIsPrinted(t *testing.T) {
 	var out strings.Builder
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--version"})
-	if err := cmd.Execute(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Execute())
 	if want := release.Read().VersionLine("k8s-cli-server") + "\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -21,6 +20,7 @@ import (
 	"k8s-cli/pkg/queue"
 	"k8s-cli/pkg/queue/events"
 	"k8s-cli/pkg/submit"
+	"k8s-cli/test/testkit/must"
 )
 
 var metricName = regexp.MustCompile(`fqName: "([^"]+)"`)
@@ -44,9 +44,7 @@ func metricNames(t *testing.T) map[string]bool {
 	runtime := prometheus.NewRegistry()
 	runtime.MustRegister(collectors.NewGoCollector())
 	gathered, err := runtime.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, family := range gathered {
 		names[family.GetName()] = true
 	}
@@ -59,10 +57,7 @@ func TestMetricsThatAreNamedExist(t *testing.T) {
 	names := metricNames(t)
 	said := map[string]bool{}
 	for _, file := range []string{"deploy/monitoring/dashboard.json", "deploy/monitoring/alerts.yaml", "docs/metrics.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, filepath.Join("..", "..", file))
 		used := regexp.MustCompile(`\b(?:k8s_cli|go|process)_[a-z0-9_]+`).FindAllString(string(text), -1)
 		if len(used) == 0 {
 			t.Errorf("%s names no metric", file)
@@ -95,21 +90,15 @@ func TestMetricNames(t *testing.T) {
 
 func TestOperatorsAreServed(t *testing.T) {
 	listener, err := listenAdmin("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	counted := prometheus.NewRegistry()
-	if err := register(counted, newKubernetesMetrics()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, register(counted, newKubernetesMetrics()))
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- serveAdmin(ctx, listener, metricsHandler(counted)) }()
 	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/cmdline": 200, "/debug/pprof/": 200, "/tasks": 404} {
 		answer, err := http.Get("http://" + listener.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 		if answer.StatusCode != want {
@@ -125,11 +114,7 @@ func TestOperatorsAreServed(t *testing.T) {
 // TestEveryAlertIsTested checks that the tests for promtool cover every alert.
 func TestEveryAlertIsTested(t *testing.T) {
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "monitoring", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return string(must.Read(t, filepath.Join("..", "..", "deploy", "monitoring", name)))
 	}
 	tests := read("alerts_test.yaml")
 	alerts := regexp.MustCompile(`- alert: (\w+)\n`).FindAllStringSubmatch(read("alerts.yaml"), -1)

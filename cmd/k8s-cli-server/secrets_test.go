@@ -1,20 +1,19 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // TestNamespaceOfTheKey checks that the key is not in the namespace of the tasks, whose
 // pods could mount the key.
 func TestNamespaceOfTheKey(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "namespace"), []byte("release\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(dir, "namespace"), "release\n")
 	inPod, outside := &rest.Config{BearerTokenFile: filepath.Join(dir, "token")}, &rest.Config{}
 	elsewhere := &rest.Config{BearerTokenFile: filepath.Join(t.TempDir(), "token")}
 	for _, tt := range []struct {

@@ -18,6 +18,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/outputs"
+	"k8s-cli/test/testkit/must"
 )
 
 // outputsOf returns an archive of one file, and its SHA-256.
@@ -28,12 +29,8 @@ func outputsOf(t *testing.T, name, content string) (archive []byte, sum string) 
 	w := tar.NewWriter(z)
 	_ = w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))})
 	_, _ = w.Write([]byte(content))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
+	must.Succeed(t, z.Close())
 	digest := sha256.Sum256(b.Bytes())
 	return b.Bytes(), hex.EncodeToString(digest[:])
 }

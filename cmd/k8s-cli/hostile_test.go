@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
+	"k8s-cli/test/testkit/must"
 )
 
 // everyCommand lists the commands that send requests to a server. FILE stands for a task
@@ -34,9 +34,7 @@ var everyCommand = []string{
 func arguments(t *testing.T, command string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "task.yaml")
-	if err := os.WriteFile(file, []byte("run: 'true'\nsecrets: {PW: hush}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, "run: 'true'\nsecrets: {PW: hush}\n")
 	return strings.Fields(strings.ReplaceAll(command, "FILE", file))
 }
 

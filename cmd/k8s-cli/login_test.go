@@ -21,6 +21,7 @@ import (
 	"k8s-cli/cmd/k8s-cli/internal/exit"
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/client/account"
+	"k8s-cli/test/testkit/must"
 )
 
 // A person is a user with a terminal and a browser, and a server that requires a login.
@@ -233,9 +234,7 @@ func TestLogoutRevokesTheSession(t *testing.T) {
 			if code := p.runs(t, "auth login"); code != 0 || !p.isLoggedIn(t) {
 				t.Fatalf("login: exit code %d, talk %q", code, p.talk.String())
 			}
-			if err := os.WriteFile(filepath.Join(string(p.settings), "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, filepath.Join(string(p.settings), "user.json"), `{"username":"ann"}`)
 			p.out.Reset()
 			p.talk.Reset()
 			code := p.runs(t, "auth logout")

@@ -24,6 +24,7 @@ import (
 	"k8s-cli/pkg/client/account"
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // runAgainst runs a command as user ann against a server with this handler. It returns
@@ -44,9 +45,7 @@ func runAgainst(t *testing.T, handle http.HandlerFunc, args ...string) (code int
 			return c
 		},
 	}
-	if err := os.WriteFile(filepath.Join(string(e.settings), "user.json"), []byte(`{"username":"ann"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(string(e.settings), "user.json"), `{"username":"ann"}`)
 	code = run(t.Context(), e, args)
 	return code, o.String(), talk.String()
 }
@@ -136,24 +135,16 @@ func TestCtrlC(t *testing.T) {
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "K8S_CLI_API_URL="+server.URL)
 	login := exec.CommandContext(t.Context(), "k8s-cli", "auth", "login", "ann")
 	login.Env = cmd.Env
-	if err := login.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, login.Run())
 	var talk bytes.Buffer
 	cmd.Stderr = &talk
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	if _, err := io.ReadFull(out, make([]byte, len("one\n"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Signal(os.Interrupt))
 	<-left
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exit.TaskNotFinished {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"k8s-cli/test/testkit/must"
 )
 
 var manualDir = flag.String("write", "", "write the manual and the completions to this `directory`")
@@ -22,16 +24,12 @@ func TestManual(t *testing.T) {
 	}
 	pages, completions := filepath.Join(dir, "man", "man1"), filepath.Join(dir, "completions")
 	for _, d := range []string{pages, completions} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(d, 0o755))
 	}
 	root := newRootCommand(&env{lookup: func(string) (string, bool) { return "", false }})
 	disableTags(root)
 	header := &doc.GenManHeader{Section: "1", Source: root.Name(), Manual: "k8s-cli manual"} // SOURCE_DATE_EPOCH sets the date
-	if err := doc.GenManTree(root, header, pages); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, doc.GenManTree(root, header, pages))
 	for name, write := range map[string]func(string) error{
 		"k8s-cli.bash": func(file string) error { return root.GenBashCompletionFileV2(file, true) },
 		"_k8s-cli":     root.GenZshCompletionFile,
@@ -39,9 +37,7 @@ func TestManual(t *testing.T) {
 		"k8s-cli.ps1":  root.GenPowerShellCompletionFileWithDesc,
 	} {
 		file := filepath.Join(completions, name)
-		if err := write(file); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, write(file))
 		holds(t, file, "k8s-cli")
 	}
 	holds(t, filepath.Join(pages, "k8s-cli.1"), ".TH", "k8s-cli-jobs")
@@ -59,10 +55,7 @@ func disableTags(cmd *cobra.Command) {
 
 func holds(t *testing.T, file string, texts ...string) {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, file)
 	plain := bytes.ReplaceAll(content, []byte(`\-`), []byte("-"))
 	for _, text := range texts {
 		if !bytes.Contains(plain, []byte(text)) {

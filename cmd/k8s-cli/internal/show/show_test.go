@@ -11,6 +11,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
+	"k8s-cli/test/testkit/must"
 )
 
 func rows() []Row {
@@ -301,9 +302,7 @@ func TestData(t *testing.T) {
 	want := body{"x", nil, 1 << 40, 1.5, awkward, []string{}, map[string]any{"yes": true, "2": "two"}}
 	for _, f := range []Format{JSON, YAML} {
 		var b strings.Builder
-		if err := Data(&b, f, want); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Data(&b, f, want))
 		if s := b.String(); strings.Index(s, "second") > strings.Index(s, "first") || strings.Contains(s, `\u003c`) {
 			t.Errorf("%s: fields out of order, or escaped for no reason:\n%s", f, s)
 		}
@@ -311,9 +310,7 @@ func TestData(t *testing.T) {
 			t.Errorf("%s: a terminal would obey %q", f, b.String()[i:])
 		}
 		var got body
-		if err := json.Unmarshal(asJSON(t, f, b.String()), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(asJSON(t, f, b.String()), &got))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", f, diff, b.String())
 		}
@@ -330,11 +327,7 @@ func asJSON(t *testing.T, f Format, data string) []byte {
 	if err := yaml.Unmarshal([]byte(data), &v); err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return must.Encode(t, v)
 }
 
 func TestFormat(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/task/usage"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestUsageReports(t *testing.T) {
@@ -24,9 +25,7 @@ func TestUsageReports(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())
 		}
 	}
-	if err := UsageCSV(&csv, report, append(by, usage.ByUser)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, UsageCSV(&csv, report, append(by, usage.ByUser)))
 	if want := "day,user,group,tasks,node_hours,cpu_hours,gpu_hours,memory_gib_hours\n2026-11-23,,\"a,b\",2,1,4.125,0,0\n2026-11-22,'=1+1,,1,0,0,0.5,0\n"; csv.String() != want {
 		t.Errorf("CSV %q, want %q", csv.String(), want)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestDirectoriesArriveUnchanged(t *testing.T) {
@@ -15,23 +17,13 @@ func TestDirectoriesArriveUnchanged(t *testing.T) {
 	source, target := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	for name, text := range map[string]string{"a": "one", "b/c/d": "two", "b/empty": ""} {
 		file := filepath.Join(source, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Write(t, file, text)
 	}
-	if err := os.Symlink("c/d", filepath.Join(source, "b", "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("c/d", filepath.Join(source, "b", "link")))
 	var archive bytes.Buffer
-	if err := Pack(&archive, source, "x", fails(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := Unpack(&archive, "x", target, fails(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Pack(&archive, source, "x", fails(t)))
+	must.Succeed(t, Unpack(&archive, "x", target, fails(t)))
 	for name, want := range map[string]string{"a": "one", "b/c/d": "two", "b/empty": "", "b/link": "two"} {
 		if got, err := os.ReadFile(filepath.Join(target, name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -53,13 +45,9 @@ func TestTargetThatEndsWithASlash(t *testing.T) {
 		} else {
 			err = os.Mkdir(path, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var archive bytes.Buffer
-		if err := Pack(&archive, path, "x", fails(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Pack(&archive, path, "x", fails(t)))
 		target := filepath.Join(t.TempDir(), "new") + "/"
 		err = Unpack(&archive, "x", target, fails(t))
 		if source == "directory" && err != nil || source == "file" && (err == nil || !strings.Contains(err.Error(), "is not a directory on this machine")) {
@@ -99,15 +87,11 @@ func TestHostileArchives(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			victim := filepath.Join(home, "victim")
-			if err := os.WriteFile(victim, []byte("safe"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, victim, "safe")
 			var archive bytes.Buffer
 			w := tar.NewWriter(&archive)
 			for _, h := range tt.entries {
-				if err := w.WriteHeader(h); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, w.WriteHeader(h))
 				if h.Size > 0 {
 					_, _ = w.Write([]byte("evil"))
 				}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func gzipped(t *testing.T, entries ...*tar.Header) *bytes.Reader {
@@ -17,19 +19,13 @@ func gzipped(t *testing.T, entries ...*tar.Header) *bytes.Reader {
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, h := range entries {
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.WriteHeader(h))
 		if h.Size > 0 {
 			_, _ = w.Write([]byte("evil"))
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
+	must.Succeed(t, z.Close())
 	return bytes.NewReader(b.Bytes())
 }
 
@@ -51,9 +47,7 @@ func TestLinksOfAnEarlierArchive(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	home, target := filepath.Join(top, "home"), filepath.Join(top, "work", "results")
-	if err := os.Mkdir(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(home, 0o700))
 	dir := func(name string) *tar.Header { return &tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755} }
 	var left []string
 	err := UnpackGzip(gzipped(t, dir("a/"), dir("a/b/"), link("a/b/l", "../../home"), hardLink("node-1", "a/b/l"), regular("f"), hardLink("g", "f")),
@@ -61,20 +55,14 @@ func TestLinksOfAnEarlierArchive(t *testing.T) {
 	if err != nil || !slices.Equal(left, []string{"node-1"}) {
 		t.Fatalf("%v, left out %q", err, left)
 	}
-	if err := os.Symlink(home, filepath.Join(target, "node-2")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(home, filepath.Join(target, "node-2")))
 	if err := UnpackGzip(gzipped(t, regular("evil")), filepath.Join(target, "node-2"), true, fails(t)); err == nil || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("a directory that is a link: %v", err)
 	}
-	if err := os.Symlink(filepath.Join(home, "evil"), filepath.Join(target, "model.pt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(filepath.Join(home, "evil"), filepath.Join(target, "model.pt")))
 	var plain bytes.Buffer
 	w := tar.NewWriter(&plain)
-	if err := w.WriteHeader(regular("model.pt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.WriteHeader(regular("model.pt")))
 	_, _ = w.Write([]byte("evil"))
 	_ = w.Close()
 	if err := Unpack(&plain, "model.pt", filepath.Join(target, "model.pt"), fails(t)); err == nil || !strings.Contains(err.Error(), "symbolic link") {
@@ -90,9 +78,7 @@ func TestArchivesOfZeros(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if err := tar.NewWriter(z).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: minUnpacked + 1, Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tar.NewWriter(z).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: minUnpacked + 1, Mode: 0o644}))
 	_ = z.Close()
 	target := t.TempDir()
 	if err := UnpackGzip(bytes.NewReader(b.Bytes()), target, true, fails(t)); err == nil || !strings.Contains(err.Error(), "contains files of more than") {
@@ -107,16 +93,10 @@ func TestExistingFilesStay(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "new", "target")
 	archive := gzipped(t, regular("first"), &tar.Header{Name: "dir/", Typeflag: tar.TypeDir, Mode: 0o755}, regular("dir/file"))
-	if err := UnpackGzip(archive, target, false, fails(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, UnpackGzip(archive, target, false, fails(t)))
 	file := filepath.Join(target, "dir", "file")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(target, "first")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, "mine")
+	must.Succeed(t, os.Remove(filepath.Join(target, "first")))
 	for _, overwrite := range []bool{false, true} {
 		_, _ = archive.Seek(0, 0)
 		err := UnpackGzip(archive, target, overwrite, fails(t))
@@ -151,9 +131,7 @@ func TestHostileOutputs(t *testing.T) {
 		for _, overwrite := range []bool{false, true} {
 			home := t.TempDir()
 			victim := filepath.Join(home, "victim")
-			if err := os.WriteFile(victim, []byte("safe"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, victim, "safe")
 			var skipped []string
 			err := UnpackGzip(gzipped(t, tt.entries...), filepath.Join(home, "target"), overwrite, func(file string) { skipped = append(skipped, file) })
 			if (err != nil) != (tt.skipped == nil) || !slices.Equal(skipped, tt.skipped) {
