@@ -225,9 +225,7 @@ func TestALogThatIsAboutToBeArchived(t *testing.T) {
 		}
 		w.view.Record.StartedAt, w.view.Record.UpdatedAt = tt.started, tt.ended
 		w.set(0, nil, task.Stopped)
-		if err := s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "0"}, []byte(at(1)+"last words\n")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: "0"}, []byte(at(1)+"last words\n")))
 		if got := w.read(t, task.LogOptions{}); got != tt.want {
 			t.Errorf("%s: the log is %q, want %q", tt.name, got, tt.want)
 		}
@@ -264,9 +262,7 @@ func TestOptionsOfAnArchivedLog(t *testing.T) {
 		{"from a second on", task.LogOptions{Resume: map[int]time.Time{0: now.Add(-2 * time.Hour)}, Tail: new(int64(1))}, "17", "line 3\nline 4\n"},
 		{"of the node", task.LogOptions{Node: new(0)}, "0", "line 0\nline 1\nline 2\nline 3\nline 4\n"},
 	} {
-		if err := s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: tt.cut}, blob.Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Store(t.Context(), "a/0", map[string]string{aboutPod: "pod-0", aboutCut: tt.cut}, blob.Bytes()))
 		if got := w.read(t, tt.o); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -374,9 +370,7 @@ func TestArchiverLoadsTheArchivedLogs(t *testing.T) {
 		_ = s.Store(t.Context(), name, map[string]string{aboutPod: "pod-0"}, []byte("x"))
 	}
 	k := NewArchiver(w.Tailer, w.fakeTasks, 1000, func() bool { return true })
-	if err := k.loadArchived(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.loadArchived(t.Context()))
 	if k.startTail(podLog{"a/0", "a", pod(0, task.Completed)}) {
 		t.Error("a log that is kept is read again")
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // A crowd is a TaskReader of many stopped tasks and the kubelet of their pods. Each pod has
@@ -40,9 +41,7 @@ func newCrowd(tasks int, log []byte) *crowd {
 
 func (c *crowd) tailer(t testing.TB, store Store) *Tailer {
 	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: "http://kubelet", Transport: c, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return New(k8s, "default", c, store, slog.New(slog.DiscardHandler))
 }
 
@@ -168,9 +167,7 @@ func TestArchivingManyLogsAtOnceBoundsMemory(t *testing.T) {
 		name := archiveName(strconv.Itoa(i), 0, 1)
 		blob := s.await(t, name)
 		about, _, err := s.Get(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		dropped, isTail := bytes.CutSuffix(c.log, []byte(blob))
 		if !isTail || !bytes.HasSuffix(dropped, []byte("\n")) || len(blob) < limit/10 {
 			t.Fatalf("log %d: %d bytes are archived, want the last lines", i, len(blob))

@@ -12,15 +12,14 @@ import (
 	"k8s-cli/pkg/task/logpos"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // part returns what Lines returns for a range.
 func (c *cluster) part(t *testing.T, lines string, o task.LogOptions) (logpos.Part, error) {
 	t.Helper()
 	want, err := logpos.ParseRange(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := testkit.WithPatience(t.Context(), testTimeout)
 	defer cancel()
 	return c.Lines(ctx, "a", o, want)

@@ -23,6 +23,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const testTimeout = 20 * time.Second // limit of one wait, as in testkit.WithPatience
@@ -129,9 +130,7 @@ func tailerOf(t *testing.T, projection Projection, api http.Handler) *Tailer {
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
 	k8s, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return New(k8s, "default", projection, nil, slog.New(slog.DiscardHandler))
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // endless is a line without an end.
@@ -63,9 +64,7 @@ func TestALongLineIsReadOn(t *testing.T) {
 		if err := copyAll(s, strings.NewReader(long)); err != nil { // passRemaining adds the newline
 			t.Fatal(err)
 		}
-		if err := copyAll(s, strings.NewReader(long+"\n"+at(2)+"next\n")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, copyAll(s, strings.NewReader(long+"\n"+at(2)+"next\n")))
 		if want := long[len(at(1)):] + "\nnext\n"; out.String() != want {
 			t.Errorf("%s: %d bytes, want %d", name, out.Len(), len(want))
 		}
@@ -122,9 +121,7 @@ func TestAnIncompleteLineDoesNotDelayTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := &output{w: bufio.NewWriter(io.Discard), failed: func(error) {}, done: ctx.Done()}
-		if err := out.write(pieces[:1], "node-0 | ", false); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, out.write(pieces[:1], "node-0 | ", false))
 		began := time.Now()
 		ended := false
 		go func() { _ = out.write(other, "node-1 | ", false); ended = true }()

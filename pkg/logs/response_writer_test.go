@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // A stream without lines carries an empty line for each interval of silence, and none within a line.
@@ -28,16 +30,12 @@ func TestPings(t *testing.T) {
 		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() } // the clock is that of the bubble
 		wait(2*interval + time.Second)
 		want("\n\n")
-		if err := o.write([]line{{text: []byte("a\n")}}, "", false); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.write([]line{{text: []byte("a\n")}}, "", false))
 		wait(interval) // the line was written in this interval
 		want("a\n")
 		wait(interval)
 		want("\n")
-		if err := o.write([]line{{text: []byte("b")}}, "", false); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.write([]line{{text: []byte("b")}}, "", false))
 		wait(10 * interval)
 		want("b")
 		stop()

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // lastLines returns the expected content of a tail buffer: the longest sequence of whole
@@ -30,9 +32,7 @@ func linesOf(t testing.TB, lengths ...int) (lines []line) {
 	t.Helper()
 	for i, n := range lengths {
 		l, err := lineOf(fmt.Appendf(nil, "%s%s\n", at(i), strings.Repeat("x", n)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		lines = append(lines, l)
 	}
 	return lines
@@ -56,9 +56,7 @@ func TestTailBufferHoldsTheLastLines(t *testing.T) {
 		b := pool.buffer(limit)
 		for rest := lines; len(rest) > 0; {
 			n := 1 + r.IntN(len(rest))
-			if err := b.add(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, b.add(rest[:n]))
 			rest = rest[n:]
 		}
 		want, wantCut := lastLines(lines, limit)

@@ -30,9 +30,7 @@ import (
 // The example of Standard Webhooks.
 func TestSignatureIsThatOfStandardWebhooks(t *testing.T) {
 	secret, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if callback.FormatSecret(secret) != "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" {
 		t.Errorf("the secret is %s", callback.FormatSecret(secret))
 	}
@@ -48,9 +46,7 @@ func TestMessageIsACloudEvent(t *testing.T) {
 	for eventType, want := range map[task.EventType]string{task.EventPhase: "k8s-cli.task.running", task.EventRestart: "k8s-cli.task.restart"} {
 		e.Type = eventType
 		m, err := newMessage(task.StoredEvent{Position: 3, Log: "abc", Event: e})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text := `{"specversion":"1.0","id":"abc-5-1","source":"/k8s-cli/abc","type":"` + want + `","subject":"tasks/zt9bk0y5","time":"2026-11-21T09:54:59Z","datacontenttype":"application/json","data":{"id":"5.1","time":"2026-11-21T09:54:59Z","type":"` + string(eventType) + `","kind":"task","task_id":"zt9bk0y5","name":"train","user":"ann","status":"running"}}`
 		if m.id != "abc-5-1" || string(m.body) != text {
 			t.Errorf("%s: %s", m.id, m.body)
@@ -256,9 +252,7 @@ func lead(t *testing.T, s *stream, m *memory, tasks viewer, receivers ...*receiv
 func leadOf(t *testing.T, s *stream, m *memory, tasks viewer, caughtUp func(context.Context) bool, receivers ...*receiverServer) *leader {
 	t.Helper()
 	hosts, err := callback.ParseHosts([]string{"*.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var log bytes.Buffer
 	n := New(s, m, tasks.TaskView, Config{Hosts: hosts, Secret: func(string) []byte { return testSecret }, Retention: time.Hour, CaughtUp: caughtUp, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	n.client.Transport = receiverNetwork(receivers)
@@ -456,10 +450,7 @@ func TestNotificationsExpire(t *testing.T) {
 // Without a checkpoint that belongs to the stream, a leader sends more rather than less.
 func TestPositionOfAnotherStream(t *testing.T) {
 	p := position{Stream: "one", Events: 10, Receivers: []receiverPosition{{span{"ann", 4, 9}, "key"}}, Stalled: []span{{"ann", 7, 10}}}
-	raw, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Encode(t, p)
 	for _, tt := range []struct {
 		name   string
 		stored []byte

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // fill gives every field below v a different value, so that no field can be missing or
@@ -59,9 +60,7 @@ func TestATaskIsEncodedAsItsTypesSay(t *testing.T) {
 		if err := json.Unmarshal(encodeTask(s), &got); err != nil {
 			t.Errorf("%s: %v in %s", name, err, encodeTask(s))
 		}
-		if err := json.Unmarshal(encode(s), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(encode(s), &want))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-encoding/json +here):\n%s", name, diff)
 		}

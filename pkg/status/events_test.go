@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 // A scenario is a log whose events are in a store, and an EventStore of the published events.
@@ -66,12 +67,8 @@ func (s *scenario) start() {
 		s.t.Fatal("no snapshot")
 	}
 	var b strings.Builder
-	if err := snapshot.Encode(&b); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.store.Restore(strings.NewReader(b.String())); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, snapshot.Encode(&b))
+	must.Succeed(s.t, s.store.Restore(strings.NewReader(b.String())))
 }
 
 func (s *scenario) list(q task.EventQuery, limit int) string {
@@ -81,9 +78,7 @@ func (s *scenario) list(q task.EventQuery, limit int) string {
 		return err.Error()
 	}
 	var l task.EventList
-	if err := json.Unmarshal(a.Body, &l); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, json.Unmarshal(a.Body, &l))
 	return line(l.Events) + a.Next
 }
 
@@ -198,9 +193,7 @@ func TestSubscription(t *testing.T) {
 	s.submit("ann", "a")
 	listen := func(q task.EventQuery) task.Subscription {
 		l, err := s.events.Subscribe(s.read(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return l
 	}
 	all, now, one := listen(task.EventQuery{User: "ann"}), listen(task.EventQuery{User: "ann", Now: true}), listen(task.EventQuery{User: "ann", Key: task.Key{Kind: task.KindTask, ID: "b"}})
@@ -258,9 +251,7 @@ func TestSubscribersResume(t *testing.T) {
 			after, _ = task.ParseEventID(id)
 		}
 		l, err := s.events.Subscribe(s.read(), task.EventQuery{User: "ann", After: after})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(strings.Join(places[cut:], ""), hears(t, l, eventBatch+50-cut)); diff != "" {
 			t.Errorf("cut off behind event %d (-want +heard):\n%s", cut, diff)
 		}
@@ -271,9 +262,7 @@ func TestSubscribersResume(t *testing.T) {
 func TestSlowListenerGetsAnError(t *testing.T) {
 	s := newScenario(t)
 	l, err := s.events.Subscribe(s.read(), task.EventQuery{User: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.start()
 	if events, err := l.Next(t.Context()); !errors.Is(err, problem.Gone) {
 		t.Errorf("%d events, %v", len(events), err)

@@ -12,6 +12,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/overview"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestRowsAreEncodedAsTheirType(t *testing.T) {
@@ -20,9 +21,7 @@ func TestRowsAreEncodedAsTheirType(t *testing.T) {
 		{ID: "b", Name: "n\"<é", User: "u", Phase: task.Failed, Reason: "Error", Created: 1, Started: 2, Ended: 3, Nodes: 4, GPUs: "H100:8", ExitCode: new(3), LastLine: "out of \"memory\""},
 	}
 	want, err := task.Marshal(overview.Rows{Tasks: rows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := encodeRows(rows); string(got) != string(want) {
 		t.Errorf("rows\n got %s\nwant %s", got, want)
 	}
@@ -88,9 +87,7 @@ func TestTagsOfPagesDifferByTotalAndCursor(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		l.submit("ann", id)
 		list, err := query.Tasks{View: query.Row, Sort: "name", Limit: 1}.List("ann", time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		page := l.read().Tasks(list, unknown)
 		tags[page.ETag], bodies[string(page.Body)] = true, true
 	}

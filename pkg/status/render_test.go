@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -79,23 +80,14 @@ func TestTheBodyOfAVolume(t *testing.T) {
 func compare(t *testing.T, file string, body []byte) {
 	t.Helper()
 	var generic any
-	if err := json.Unmarshal(body, &generic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(body, &generic))
 	got, err := json.MarshalIndent(generic, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got = append(got, '\n')
 	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, got, 0o600))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Read(t, file)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", file, diff)
 	}
@@ -124,12 +116,8 @@ func TestTheFieldsOfTheSpecificationAreThere(t *testing.T) {
 func fields(t *testing.T, name string, body []byte, top, metadata []string) {
 	t.Helper()
 	var outer, inner map[string]json.RawMessage
-	if err := json.Unmarshal(body, &outer); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(outer["metadata"], &inner); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(body, &outer))
+	must.Succeed(t, json.Unmarshal(outer["metadata"], &inner))
 	for _, f := range top {
 		if _, ok := outer[f]; !ok {
 			t.Errorf("%s: no field %s in %s", name, f, body)
@@ -170,9 +158,7 @@ func TestTimesAreUTC(t *testing.T) {
 		Created string `json:"created_at"`
 		Updated string `json:"updated_at"`
 	}
-	if err := json.Unmarshal(encodeTask(renderer{}.task(running())), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(encodeTask(renderer{}.task(running())), &s))
 	if s.Created != "2025-10-05T12:34:56.789012345Z" || s.Updated != "2025-10-05T12:35:01.789012345Z" {
 		t.Errorf("created at %s, updated at %s, the last change", s.Created, s.Updated)
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
 	"k8s-cli/pkg/task/query"
+	"k8s-cli/test/testkit/must"
 )
 
 // A testLog is a log in memory, and the store and the viewer of a pod that follows the log.
@@ -67,15 +68,11 @@ func (l *testLog) fold(commands ...task.Command) {
 	}
 	for _, c := range commands {
 		raw, err := c.Encode()
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		must.Succeed(l.t, err)
 		e.Commands = append(e.Commands, json.RawMessage(raw))
 	}
 	results, err := l.store.Fold(e)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must.Succeed(l.t, err)
 	for _, r := range results {
 		if r.Rejection != "" {
 			l.t.Fatalf("the log rejected a command of %+v: %s", commands, r.Rejection)
@@ -265,9 +262,7 @@ func TestETagsNameTheContent(t *testing.T) {
 	l.submit("ann", "a")
 	tag := func() string {
 		a, err := l.read().Task("ann", "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return a.ETag
 	}
 	first := tag()

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestAlternatives(t *testing.T) {
@@ -47,9 +48,7 @@ func TestAlternatives(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, warnings, err := Parse([]byte("run: x\nresources: " + tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tt.want, got.Resources); diff != "" {
 				t.Errorf("resources (-want +got):\n%s", diff)
 			}

@@ -3,6 +3,8 @@ package taskfile
 import (
 	"encoding/json"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const usual = `{"name":"train","num_nodes":1,"resources":{"cpus":"2","memory":"4"},"envs":{"LR":"0.1","EPOCHS":"10"},"run":"python train.py --lr $LR --epochs $EPOCHS\n"}`
@@ -28,8 +30,6 @@ func BenchmarkDecodeJSON(b *testing.B) {
 			Envs      map[string]string `json:"envs"`
 			Run       string            `json:"run"`
 		}
-		if err := json.Unmarshal([]byte(usual), &body); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, json.Unmarshal([]byte(usual), &body))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func FuzzParse(f *testing.F) {
@@ -84,10 +85,7 @@ func checkParsed(t *testing.T, got task.Spec, warnings []string, err error) {
 	if err := got.Validate(); err != nil {
 		t.Errorf("an accepted task is not valid: %v", err)
 	}
-	body, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Encode(t, got)
 	if len(body) > MaxSize {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -33,21 +34,13 @@ func TestGolden(t *testing.T) {
 	files = append(files, shapes...)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Read(t, file)
 			got := encode(t, outcomeOf(Parse(data)))
 			golden := strings.TrimSuffix(file, ".yaml") + ".golden.json"
 			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(golden, got, 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Read(t, golden)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", golden, diff)
 			}
@@ -67,8 +60,6 @@ func encode(t *testing.T, o outcome) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.Encode(o))
 	return []byte(b.String())
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestParseJSON(t *testing.T) {
@@ -34,9 +35,7 @@ func TestParseJSON(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, warnings, err := ParseJSON([]byte(tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("task (-want +got):\n%s", diff)
 			}
@@ -105,9 +104,7 @@ func TestParseVolume(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ParseVolume([]byte(tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("volume (-want +got):\n%s", diff)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestOverridesReplaceWhatTheFileSays(t *testing.T) {
@@ -14,9 +15,7 @@ func TestOverridesReplaceWhatTheFileSays(t *testing.T) {
 	got, _, err := ParseWith([]byte(file), Overrides{
 		Name: "better", NumNodes: 3, Envs: map[string]string{"TOKEN": "given", "BOTH": "given"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := task.Spec{Name: "better", NumNodes: 3, Run: "x", Envs: map[string]string{"TOKEN": "given", "KEPT": "file", "BOTH": "given"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("task (-want +got):\n%s", diff)

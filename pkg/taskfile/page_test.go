@@ -14,6 +14,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	file "k8s-cli/pkg/taskfile/documents"
+	"k8s-cli/test/testkit/must"
 )
 
 // page is the user documentation of task files.
@@ -21,11 +22,7 @@ const page = "../../docs/taskfile.md"
 
 func readPage(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must.Read(t, page))
 }
 
 // TestPageShowsTheTables checks that the tables in the page equal the tables of fields.
@@ -39,9 +36,7 @@ func TestPageShowsTheTables(t *testing.T) {
 	}
 	want := tablesOfPage()
 	if *update {
-		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(page, []byte(before+begin+want+end+after), 0o644))
 		return
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {

@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestTextsStayAsWritten(t *testing.T) {
@@ -228,9 +229,7 @@ func TestWarnings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, got, err := Parse([]byte("run: x\n" + tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}

@@ -4,19 +4,18 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func site(t *testing.T, files fstest.MapFS) *Site {
 	t.Helper()
 	s, err := load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -68,9 +67,7 @@ func TestFilesAreCompressedOnlyIfThatSavesBytes(t *testing.T) {
 	s := site(t, pages())
 	f, _ := s.Find(s.prefix + "app.js")
 	r, err := gzip.NewReader(bytes.NewReader(f.Gzip))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, f.Body) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -81,9 +78,7 @@ func TestFilesAreCompressedOnlyIfThatSavesBytes(t *testing.T) {
 
 func TestEmbeddedPagesLoadNothingFromOtherHosts(t *testing.T) {
 	s, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	total := 0
 	for name, f := range s.files {
 		total += max(len(f.Gzip), min(len(f.Body), 1))
@@ -108,18 +103,14 @@ func TestADirectoryIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), text)
 	}
 	if _, err := FromDir(dir); err == nil {
 		t.Error("a directory without index.html was accepted")
 	}
 	write("index.html", "one")
 	s, err := FromDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write("index.html", "two")
 	if f, ok := s.Find("/ui/"); !ok || string(f.Body) != "two" || f.CacheControl != revalidate {
 		t.Errorf("%q %q", f.Body, f.CacheControl)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // The files of other projects are those that vendor.sha256 pins, and their licenses are beside
@@ -16,9 +18,7 @@ import (
 func TestVendoredFilesArePinned(t *testing.T) {
 	const dir = "static/vendor"
 	text, err := embedded.ReadFile(dir + "/vendor.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pinned := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && !strings.HasPrefix(name, "npm/") {
@@ -26,18 +26,14 @@ func TestVendoredFilesArePinned(t *testing.T) {
 		}
 	}
 	licenses, err := embedded.ReadFile(dir + "/LICENSES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := fs.Glob(embedded, dir+"/*.[jc]s*")
 	if err != nil || len(files) == 0 || len(files) != len(pinned) {
 		t.Fatalf("%v, %v; %d files are pinned", files, err, len(pinned))
 	}
 	for _, file := range files {
 		body, err := embedded.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		name, sum := filepath.Base(file), sha256.Sum256(body)
 		if pinned[name] != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s differs from vendor.sha256: run make ui-vendor", name)
@@ -50,9 +46,7 @@ func TestVendoredFilesArePinned(t *testing.T) {
 
 func TestBuildNeedsNoNode(t *testing.T) {
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	bin := filepath.Join(strings.TrimSpace(string(root)), "bin")
 	if _, err := exec.LookPath(filepath.Join(bin, "node")); err == nil {
 		t.Skip("Node is in the directory of Go")

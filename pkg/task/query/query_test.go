@@ -12,6 +12,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/problem"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestParse(t *testing.T) {
@@ -47,9 +48,7 @@ func TestParse(t *testing.T) {
 		{"offset=50000&limit=100", Tasks{Offset: 50000, Limit: 100}},
 	} {
 		values, err := url.ParseQuery(tt.query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := Parse(values)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: error %v, query (-want +got):\n%s", tt.query, err, diff)
@@ -112,9 +111,7 @@ func TestParseNamesTheParameterInItsError(t *testing.T) {
 		strings.Repeat("label=a&", 65) + "x=": `label: 65 values exceed the limit of 64`,
 	} {
 		values, err := url.ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err = Parse(values); err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, problem.Invalid) {
 			t.Errorf("%.50s: error %v, want %s", query, err, want)
 		}
@@ -158,9 +155,7 @@ func TestParseStop(t *testing.T) {
 		"status=done":        `status: "done" is not one of`,
 	} {
 		values, err := url.ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		q, err := ParseStop(values)
 		if same, _ := Parse(values); want == "" && (err != nil || !cmp.Equal(q, same)) {
 			t.Errorf("%s: %+v, error %v", query, q, err)
@@ -198,9 +193,7 @@ func TestACursorHoldsThePositionAndTheMeaningOfAges(t *testing.T) {
 	} {
 		q := Tasks{Since: "2h", Before: "1h", Sort: "-name", Limit: 5}
 		first, err := q.List("ann", now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		q.Cursor, q.Limit, q.View = first.NextCursor(p), 9, Row // neither changes which tasks are in the list
 		next, err := q.List("ann", now.Add(time.Hour))
 		if err != nil || next.After == nil || *next.After != p || !next.From.Equal(first.From) || !next.Until.Equal(first.Until) {
@@ -212,9 +205,7 @@ func TestACursorHoldsThePositionAndTheMeaningOfAges(t *testing.T) {
 func TestACursorOfAnotherListIsRefused(t *testing.T) {
 	q := Tasks{Phases: []task.Phase{task.Failed, task.Running}, Labels: []string{"a", "b"}}
 	first, err := q.List("ann", now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cursor := first.NextCursor(Position{Order: 7})
 	same := Tasks{Phases: []task.Phase{task.Running, task.Failed, task.Failed}, Labels: []string{"b", "a"}, Cursor: cursor, Sort: "-created"}
 	if _, err := same.List("ann", now); err != nil {
@@ -271,9 +262,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	for _, q := range []Tasks{{}, {Limit: 1}, {View: Row}, {Name: "a"}, {NamePrefix: "a"}, {NameContains: []string{"a"}}, {Since: "1h"}, {Before: "1h"}, {ExitCodes: []int{1}}, {Not: &Tasks{ExitCodes: []int{1}}}, {Not: &Tasks{Name: "a"}}, {Reasons: []string{"a"}}, {Labels: []string{"a"}}, {Annotations: []string{"a"}}, {AllUsers: true}, {Sort: "name"}, {Sort: "-name"}} {
 		for _, user := range []string{"ann", "bob"} {
 			l, err := q.List(user, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			seen[l.CacheKey()] = true
 		}
 	}

@@ -3,7 +3,6 @@ package jsonschema
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,26 +12,18 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"k8s-cli/pkg/taskfile"
+	"k8s-cli/test/testkit/must"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	raw, err := json.Marshal(Task("http://localhost/schema/task.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Encode(t, Task("http://localhost/schema/task.json"))
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("task.json", document); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, compiler.AddResource("task.json", document))
 	schema, err := compiler.Compile("task.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return schema
 }
 
@@ -58,14 +49,9 @@ func TestSchemaAcceptsWhatTheParserAccepts(t *testing.T) {
 	checked := 0
 	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/*/*.yaml", "../../../examples/*.yaml", "../../../examples/*/*.yaml"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Read(t, file)
 			v, err := value(text)
 			if _, _, parseErr := taskfile.Parse(text); parseErr != nil || err != nil || scalarsAsText[filepath.Base(file)] {
 				continue
