@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // A real API server knows every field and accepts its value. The pods of the release comply
@@ -65,16 +67,12 @@ func join(t *testing.T) *cluster {
 		t.Skip(envKubeconfig + " and " + envHelm + " name no cluster and no helm; make test does")
 	}
 	settings, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := &cluster{warnings: &warnings{}}
 	settings.WarningHandler = c.warnings
 	settings.QPS = -1
 	client, err := kubernetes.NewForConfig(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if c.dynamic, err = dynamic.NewForConfig(settings); err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +81,7 @@ func join(t *testing.T) *cluster {
 		made, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "chart-", Labels: map[string]string{"pod-security.kubernetes.io/warn": "restricted"},
 		}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		*name = made.Name
 		t.Cleanup(func() {
 			_ = client.CoreV1().Namespaces().Delete(context.Background(), made.Name, metav1.DeleteOptions{})
@@ -100,9 +96,7 @@ func (c *cluster) admit(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	kind := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var to dynamic.ResourceInterface = c.dynamic.Resource(mapping.Resource)
 	if object.GetNamespace() != "" {
 		to = c.dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace())

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // Values that the chart rejects, such as no AUTH, create nothing in the cluster.
@@ -30,10 +32,7 @@ func TestDeployChecksValuesBeforeItCreatesAnything(t *testing.T) {
 			if (err == nil) != tt.created {
 				t.Errorf("%v\n%s", err, out)
 			}
-			made, err := os.ReadFile(calls)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := must.Read(t, calls)
 			first, rest, _ := strings.Cut(string(made), "\n")
 			if !strings.HasPrefix(first, "helm upgrade --install k8s-cli ") || !strings.HasSuffix(first, " --dry-run") {
 				t.Errorf("the first call is %q", first)
@@ -47,7 +46,5 @@ func TestDeployChecksValuesBeforeItCreatesAnything(t *testing.T) {
 
 func script(t *testing.T, path, body string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700))
 }

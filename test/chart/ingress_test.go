@@ -9,6 +9,8 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // The Ingress serves the API port, and never the port for the files of tasks.
@@ -16,9 +18,7 @@ func TestIngressServesTheAPIWithTLS(t *testing.T) {
 	t.Parallel()
 	all := rendered(t, render(t, "release", "--set", "ingress.enabled=true,ingress.host=k8s-cli.example.com,ingress.tlsSecret=cert,ingress.className=nginx,server.flags.trusted-proxies=10.0.0.0/8"))
 	var got networkingv1.Ingress
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, all, "Ingress", "k8s-cli").Object, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, all, "Ingress", "k8s-cli").Object, &got))
 	const host = "k8s-cli.example.com"
 	if tls := got.Spec.TLS; len(tls) != 1 || tls[0].SecretName != "cert" || !slices.Equal(tls[0].Hosts, []string{host}) {
 		t.Errorf("TLS %+v", got.Spec.TLS)
@@ -35,10 +35,7 @@ func TestIngressServesTheAPIWithTLS(t *testing.T) {
 // The example of TLS in the documentation is a file of values.
 func TestExampleOfTLSIsRendered(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../docs/operations.md")
 	_, section, _ := strings.Cut(string(page), "\n## TLS\n")
 	_, block, _ := strings.Cut(section, "```yaml\n")
 	block, _, found := strings.Cut(block, "```\n")

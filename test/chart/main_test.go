@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // The tests read their settings from environment variables, which make test sets.
@@ -95,14 +97,9 @@ func TestPlainManifestsAreUpToDate(t *testing.T) {
 			want := tt.head + render(t, "k8s-cli", tt.args...)
 			path := filepath.Join(manifests, tt.file)
 			if *update {
-				if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(path, []byte(want), 0o644))
 			}
-			got, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Read(t, path)
 			if string(got) != want {
 				t.Errorf("%s is out of date; run: make manifests", tt.file)
 			}
@@ -170,10 +167,7 @@ func TestSubscribersHearTheirOwnEventsAlone(t *testing.T) {
 // releases lose data in a power cut.
 func TestNATSVersionMatchesServer(t *testing.T) {
 	t.Parallel()
-	requirements, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	requirements := must.Read(t, "../../go.mod")
 	_, rest, found := strings.Cut(string(requirements), "github.com/nats-io/nats-server/v2 v")
 	version, _, _ := strings.Cut(rest, "\n")
 	if out := render(t, "k8s-cli"); !found || !strings.Contains(out, `image: "nats:`+version+`"`) {

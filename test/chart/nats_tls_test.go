@@ -3,7 +3,6 @@ package chart
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 	"k8s-cli/test/testkit/pki"
 )
 
@@ -35,31 +35,21 @@ func TestNATSOfTheChartUsesTLS(t *testing.T) {
 	for i, config := range configs {
 		t.Setenv("POD_NAME", fmt.Sprintf("n%d", i))
 		file := filepath.Join(t.TempDir(), "nats.conf")
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, file, config)
 		options, err := natsserver.ProcessConfigFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		options.NoLog, options.NoSigs = true, true
 		s, err := natsserver.NewServer(options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	}
 	files := ca.Issue(t, t.TempDir())
 	nc, err := nats.Connect(urls[0], nats.RootCAs(files.CA), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	testkit.Eventually(t, time.Minute, "a stream on three nodes", func() (string, bool) {
 		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Replicas: 3})
 		return fmt.Sprint(err), err == nil
@@ -74,9 +64,7 @@ func TestNATSOfTheChartUsesTLS(t *testing.T) {
 func free(t *testing.T, i int) string {
 	t.Helper()
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", i+1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // serverContainer returns the container of the API.
@@ -26,9 +27,7 @@ func serverContainer(t *testing.T, all []*unstructured.Unstructured) map[string]
 func serverArgs(t *testing.T, all []*unstructured.Unstructured) []string {
 	t.Helper()
 	args, _, err := unstructured.NestedStringSlice(serverContainer(t, all), "args")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return args
 }
 
@@ -69,9 +68,7 @@ func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 				t.Errorf("the Role of the key is in namespace %s, its binding in %s", found.GetNamespace(), binding.GetNamespace())
 			}
 			var role rbacv1.Role
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &role); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &role))
 			for _, r := range role.Rules {
 				if named := slices.Equal(r.ResourceNames, []string{"k8s-cli-server-key"}); !slices.Equal(r.Resources, []string{"secrets"}) || !named && !slices.Equal(r.Verbs, []string{"create"}) {
 					t.Errorf("the server may %v any of %v of the release", r.Verbs, r.Resources)
@@ -85,9 +82,7 @@ func TestSecretsKeyIsInReleaseNamespace(t *testing.T) {
 func TestChartTurnsTheDashboardOff(t *testing.T) {
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	for text, want := range map[string]string{"off": "--ui=off", `"off"`: "--ui=off", "false": "--ui=off", "on": "--ui=on", "true": "--ui=on"} {
-		if err := os.WriteFile(values, []byte("server: {flags: {ui: "+text+", adopt-legacy: true}}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, values, "server: {flags: {ui: "+text+", adopt-legacy: true}}")
 		args := serverArgs(t, rendered(t, render(t, "release", "--values", values)))
 		if !slices.Contains(args, want) || !slices.Contains(args, "--adopt-legacy=true") {
 			t.Errorf("ui: %s gives %q, want %s", text, args, want)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 func TestScreen(t *testing.T) {
@@ -30,9 +32,7 @@ func TestScreen(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var s screen
-			if err := s.write(tt.text); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.write(tt.text))
 			if s.text() != tt.want || s.x != tt.x || s.y != tt.y {
 				t.Errorf("the screen is %q with the cursor at %d, %d, want %q, %d, %d", s.text(), s.x, s.y, tt.want, tt.x, tt.y)
 			}
@@ -73,9 +73,7 @@ func TestShorten(t *testing.T) {
 func TestCastIsReadAsItWasWritten(t *testing.T) {
 	events := []event{{0, "$ "}, {1234 * time.Millisecond, "\x1b[32m✓\x1b[0m <a>\r\n"}}
 	cast, err := encodeCast("title", events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := `{"version":2,"width":80,"height":24,"title":"title"}` + "\n" + `[0,"o","$ "]` + "\n"; !strings.HasPrefix(string(cast), want) {
 		t.Errorf("the recording is %s, want it to begin with %s", cast, want)
 	}
@@ -94,9 +92,7 @@ func checkXML(t *testing.T, svg string) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if e, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"svg", "title", "style", "g", "rect", "text"}, e.Name.Local) {
 			t.Errorf("the SVG has the element %s", e.Name.Local)
 		}
@@ -106,18 +102,10 @@ func checkXML(t *testing.T, svg string) {
 // The committed SVG is that of the committed recording.
 func TestSVGIsUpToDate(t *testing.T) {
 	const path = "../../docs/images/demo"
-	cast, err := os.ReadFile(path + ".cast")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cast := must.Read(t, path+".cast")
 	want, err := draw(cast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path + ".svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	got := must.Read(t, path+".svg")
 	if string(got) != string(want) {
 		t.Errorf("%s.svg is not the drawing of %s.cast; run go run ./test/demo", path, path)
 	}
@@ -126,9 +114,7 @@ func TestSVGIsUpToDate(t *testing.T) {
 	}
 	checkXML(t, string(got))
 	_, events, err := decodeCast(cast)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := range len(events) - 1 {
 		if pause := events[i+1].at - events[i].at; pause > longestPause+frame {
 			t.Errorf("nothing happens for %v after %v", pause, events[i].at)
@@ -145,9 +131,7 @@ func TestSVGIsUpToDate(t *testing.T) {
 func pageText(t *testing.T, events []event) string {
 	t.Helper()
 	f, err := filmOf(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b strings.Builder
 	for _, l := range f.lines {
 		b.WriteString(textOf(l.cells) + "\n")
@@ -165,18 +149,14 @@ func TestCommandsFitInALine(t *testing.T) {
 
 func TestShellRunsTheStepsInATerminal(t *testing.T) {
 	s, err := startShell(t.Context(), t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	steps := []step{
 		{command: "stty size"},
 		{command: "# a comment"},
 		{command: "sh -c 'echo x; exec sleep 1000'", interrupt: func(output string) bool { return strings.Contains(output, "\nx\n") }},
 		{command: "echo $?"},
 	}
-	if err := play(t.Context(), s, steps, pace{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, play(t.Context(), s, steps, pace{}))
 	got := pageText(t, s.close())
 	want := regexp.MustCompile(`^\$ stty size\n24 80\n\$ # a comment\n\$ sh -c 'echo x; exec sleep 1000'\nx\n\^C\n\$ echo \$\?\n130\n\$\n`)
 	if !want.MatchString(got) {
@@ -186,9 +166,7 @@ func TestShellRunsTheStepsInATerminal(t *testing.T) {
 
 func TestShellThatEndsIsAnError(t *testing.T) {
 	s, err := startShell(t.Context(), t.TempDir(), []string{"PATH=" + os.Getenv("PATH")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = play(t.Context(), s, []step{{command: "exit"}}, pace{})
 	s.close()
 	if !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the screen shows:\n$ exit") {

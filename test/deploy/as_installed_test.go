@@ -7,6 +7,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // Three pods of each kind are ready and have logged no problem. The namespace of the pods
@@ -14,9 +16,7 @@ import (
 func TestInstalledPods(t *testing.T) {
 	c := join(t)
 	space, err := c.CoreV1().Namespaces().Get(t.Context(), namespace(), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := space.Labels["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 		t.Errorf("the namespace enforces %q", got)
 	}
@@ -66,9 +66,7 @@ func TestRights(t *testing.T) {
 				Namespace: tt.namespace, Verb: tt.verb, Group: tt.group, Resource: resource, Subresource: sub, Name: tt.name,
 			},
 		}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if review.Status.Allowed != tt.want {
 			t.Errorf("%s may %s %s %s in %q: %t", tt.account, tt.verb, tt.resource, tt.name, tt.namespace, review.Status.Allowed)
 		}

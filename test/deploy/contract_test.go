@@ -13,6 +13,7 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // small is the resources of the tasks of these tests: the machine has few.
@@ -77,9 +78,7 @@ func TestVolumesHoldWhatTasksWrite(t *testing.T) {
 	c := join(t)
 	ann := c.as(t, "volumes@example.com")
 	v, err := ann.CreateVolume(t.Context(), task.Volume{Name: "notes", Size: "1Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	mounted := map[string]string{"/data": "notes"}
 	if _, s := run(t, ann, task.Spec{Run: "echo kept >/data/note", Volumes: mounted}); s.Phase != task.Completed {
 		t.Fatalf("writing: %s %s", s.Phase, s.Metadata.Message)
@@ -101,14 +100,10 @@ func TestFilesReachTasks(t *testing.T) {
 	dir := filepath.Join(home, "work")
 	for name, text := range map[string]string{"work/data.txt": "from here\n", "task.yaml": "workdir: work\nresources: {cpus: 0.05, memory: 32Mi}\nrun: cat data.txt\n"} {
 		path := filepath.Join(home, name)
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	program, err := filepath.Abs(filepath.Join(os.Getenv(testkit.EnvPrograms), "k8s-cli"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cli := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = home

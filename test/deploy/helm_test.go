@@ -17,23 +17,18 @@ import (
 	"k8s-cli/pkg/client"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A subscriber receives the events of one user and can do nothing else.
 func TestSubscribersReceiveTheirOwnEvents(t *testing.T) {
 	c := join(t)
 	pair, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	public, err := pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before, err := c.AppsV1().StatefulSets(namespace()).Get(t.Context(), nats, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	helm(t, "upgrade", release, chartDir, "--namespace", namespace(), "--reuse-values",
 		"--set", "nats.subscribers[0].user=hears@example.com,nats.subscribers[0].nkey="+public)
 	eventually(t, "NATS to know the subscriber", func() (string, bool) {
@@ -47,20 +42,14 @@ func TestSubscribersReceiveTheirOwnEvents(t *testing.T) {
 	refused := make(chan string, 16)
 	nc := c.connect(t, natsgo.Nkey(public, pair.Sign), natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) { refused <- err.Error() }))
 	own, err := nc.SubscribeSync("event.*.hears=40example=2Ecom.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, nc.Flush())
 	waiting := task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}}
 	if _, err := c.as(t, "other@example.com").Submit(t.Context(), waiting); err != nil {
 		t.Fatal(err)
 	}
 	mine, err := c.as(t, "hears@example.com").Submit(t.Context(), waiting)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := testkit.WithPatience(t.Context(), patience)
 	defer cancel()
 	if m, err := own.NextMsgWithContext(ctx); err != nil || !strings.HasSuffix(m.Subject, mine.ID) {
@@ -75,12 +64,8 @@ func TestSubscribersReceiveTheirOwnEvents(t *testing.T) {
 		{"write into the log", func() error { return nc.Publish("log", []byte("{}")) }},
 		{"ask JetStream", func() error { return nc.Publish("$JS.API.STREAM.INFO.LOG", nil) }},
 	} {
-		if err := try.do(); err != nil {
-			t.Fatal(err)
-		}
-		if err := nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, try.do())
+		must.Succeed(t, nc.Flush())
 		select {
 		case <-refused:
 		case <-ctx.Done():
@@ -102,9 +87,7 @@ func TestSinglePod(t *testing.T) {
 	_, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: space, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		for _, name := range []string{space, space + "-tasks"} {
 			_ = c.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
@@ -116,9 +99,7 @@ func TestSinglePod(t *testing.T) {
 		_ = exec.Command(os.Getenv(envHelm), "uninstall", "single", "--namespace", space, "--kubeconfig", os.Getenv(envKubeconfig)).Run()
 	})
 	service, err := c.CoreV1().Services(space).Get(t.Context(), "single-k8s-cli", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ann := client.New("http://"+service.Spec.ClusterIP+":8000", "ann@example.com")
 	defer ann.Close()
 	if log, s := run(t, ann, task.Spec{Secrets: map[string]string{"S": "hidden"}, Run: `echo "$S"`}); s.Phase != task.Completed || log != "hidden\n" {
@@ -130,13 +111,9 @@ func TestSinglePod(t *testing.T) {
 		}
 	}
 	accepted, err := ann.Submit(t.Context(), task.Spec{Run: "true", Volumes: map[string]string{"/data": "nowhere"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pods := c.CoreV1().Pods(space)
-	if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	eventually(t, "the task to be there again", func() (string, bool) {
 		list, err := pods.List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 || list.Items[0].DeletionTimestamp != nil || !isReady(&list.Items[0]) {
@@ -152,12 +129,8 @@ func valuesOf(t *testing.T) string {
 	t.Helper()
 	need(t, envHelm)
 	out, err := exec.CommandContext(t.Context(), os.Getenv(envHelm), "get", "values", release, "--namespace", namespace(), "--kubeconfig", os.Getenv(envKubeconfig), "-o", "yaml").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(path, out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, out, 0o600))
 	return path
 }

@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/client"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A cluster is the cluster into which make deploy installed everything, with the rights of
@@ -28,9 +29,7 @@ func join(t *testing.T) *cluster {
 	t.Helper()
 	need(t)
 	c, err := testkit.Connect(os.Getenv(envKubeconfig), "k8s-cli-tests")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &cluster{c}
 }
 
@@ -46,9 +45,7 @@ func (c *cluster) pods(t *testing.T, kind string) (all []corev1.Pod) {
 	list, err := c.CoreV1().Pods(namespace()).List(t.Context(), metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/name=" + kind + ",app.kubernetes.io/instance=" + release,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, pod := range list.Items {
 		if pod.DeletionTimestamp == nil {
 			all = append(all, pod)
@@ -84,9 +81,7 @@ func (c *cluster) awaitThree(t *testing.T, kind string, without types.UID) {
 func (c *cluster) url(t *testing.T, name string) string {
 	t.Helper()
 	service, err := c.CoreV1().Services(namespace()).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port)
 }
 
@@ -106,9 +101,7 @@ func (c *cluster) restart(t *testing.T, kind string) {
 	apps := c.AppsV1()
 	if kind == api {
 		d, err := apps.Deployments(namespace()).Patch(t.Context(), release, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		eventually(t, "the Deployment to be rolled out", func() (string, bool) {
 			now, err := apps.Deployments(namespace()).Get(t.Context(), release, metav1.GetOptions{})
 			if err != nil {
@@ -120,9 +113,7 @@ func (c *cluster) restart(t *testing.T, kind string) {
 		return
 	}
 	d, err := apps.StatefulSets(namespace()).Patch(t.Context(), nats, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	eventually(t, "the StatefulSet to be rolled out", func() (string, bool) {
 		now, err := apps.StatefulSets(namespace()).Get(t.Context(), nats, metav1.GetOptions{})
 		if err != nil {
@@ -144,9 +135,7 @@ func (c *cluster) said(t *testing.T, kind string) string {
 	var all strings.Builder
 	for _, pod := range c.pods(t, kind) {
 		text, err := c.CoreV1().Pods(namespace()).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all.Write(text)
 	}
 	return all.String()

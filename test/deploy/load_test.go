@@ -25,6 +25,7 @@ import (
 	"k8s-cli/test/faults/load"
 	"k8s-cli/test/faults/rig"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -50,9 +51,7 @@ func (c *cluster) besiege(t *testing.T) *siege {
 	t.Helper()
 	recorder := history.NewRecorder(t.TempDir())
 	watch, err := rig.Observe(t.Context(), os.Getenv(envKubeconfig), tasksNamespace(), recorder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(watch.Close)
 	target := load.Target{Name: "service", URL: c.url(t, release)}
 	s := &siege{cluster: c, watch: watch, before: map[string]bool{}, Load: load.New(recorder, uint64(time.Now().UnixNano()), clients, []load.Target{target})}
@@ -180,9 +179,7 @@ func (s *siege) all(t *testing.T) map[string]history.Seen {
 func (s *siege) history(t *testing.T) *history.History {
 	t.Helper()
 	h, err := s.Recorder.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h.Objects = slices.DeleteFunc(h.Objects, func(o history.Object) bool { return s.before[o.ID] })
 	h.Left = slices.DeleteFunc(h.Left, func(l history.Left) bool { return s.before[l.ID] })
 	for i := range h.Ops {
@@ -194,9 +191,7 @@ func (s *siege) history(t *testing.T) *history.History {
 // pause lets the load continue. Only the passing of time matters here.
 func pause(t *testing.T) {
 	t.Helper()
-	if err := testkit.Pause(t.Context(), calm); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, testkit.Pause(t.Context(), calm))
 }
 
 // figures describes the latencies and results of the requests that began within a span.
@@ -251,12 +246,8 @@ func names(c *cluster, t *testing.T) (all []string) {
 func (c *cluster) delete(t *testing.T, kind, name string) {
 	t.Helper()
 	pod, err := c.CoreV1().Pods(namespace()).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.CoreV1().Pods(namespace()).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.CoreV1().Pods(namespace()).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	c.awaitThree(t, kind, pod.UID)
 }
 
@@ -312,9 +303,7 @@ func (s *siege) rest(t *testing.T) {
 		return fmt.Sprintf("%d Jobs, %v", jobs, err), err == nil && jobs == 0
 	})
 	left, err := s.watch.Left(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, l := range left {
 		s.Recorder.Left(l)
 	}
@@ -333,21 +322,15 @@ func (s *siege) readLog(t *testing.T) {
 	t.Helper()
 	nc := s.connect(t, natsgo.UserInfo("server", s.password(t)))
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rig.RecordLog(t.Context(), js, s.Recorder); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, rig.RecordLog(t.Context(), js, s.Recorder))
 }
 
 // password returns the password of the API at NATS.
 func (c *cluster) password(t *testing.T) string {
 	t.Helper()
 	secret, err := c.CoreV1().Secrets(namespace()).Get(t.Context(), nats, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(secret.Data["password"])
 }
 

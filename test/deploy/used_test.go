@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // spare maps rights that a run of these tests may not use to the reason.
@@ -32,13 +33,9 @@ func TestEveryRightIsUsed(t *testing.T) {
 		t.Errorf("the servers were not let %s", what)
 	}
 	role, err := c.RbacV1().Roles(tasksNamespace()).Get(t.Context(), release, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	of, err := c.RbacV1().ClusterRoles().Get(t.Context(), release+"-"+namespace(), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, rule := range append(role.Rules, of.Rules...) {
 		for _, what := range rights(rule) {
 			if spare[what] == "" && !used[what] {
@@ -80,8 +77,6 @@ func audit(t *testing.T) (used, denied map[string]bool) {
 			used[what] = true
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return used, denied
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // Other programs fill the disk below the limit of the log, repeatedly, in the middle of a
@@ -63,9 +64,7 @@ func (s *server) breakBy(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "a stop is refused because the store is broken", func() (string, bool) {
 		got, err := s.ask(http.MethodPost, "/tasks/"+id+"/stop", "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return got.String(), got.Code == http.StatusServiceUnavailable && got.Header.Get("Retry-After") != "" &&
 			strings.Contains(detail(t, got), "the store of the command log is broken (no space left on device)")
 	})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 const mib = 1 << 20
@@ -65,12 +66,8 @@ func newDisk(t *testing.T, size int64) *disk {
 func make4(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, errors.Join(f.Truncate(size), f.Close()))
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-m", "0", path).CombinedOutput(); err != nil {
 		t.Fatalf("mkfs.ext4: %v: %s", err, out)
 	}
@@ -103,9 +100,7 @@ const (
 func (d *disk) cut(t *testing.T) {
 	t.Helper()
 	f, err := os.Open(d.outer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	if err := unix.IoctlSetPointerInt(int(f.Fd()), ext4Shutdown, withoutJournal); err != nil {
 		t.Skipf("this kernel cannot shut an ext4 down: %v", err)
@@ -147,9 +142,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "others")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	for size := mib; size > 0; size /= 2 {
 		for err = nil; err == nil; {
@@ -160,8 +153,6 @@ func fill(t *testing.T, dir string) (free func()) {
 		}
 	}
 	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(path))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 // A server is a k8s-cli-server with an embedded log.
@@ -28,9 +29,7 @@ func start(t *testing.T, dir string, flags ...string) *server {
 	}, flags...)
 	s := &server{Process: testkit.Command{Program: testkit.Program(t, "k8s-cli-server"), Args: flags}.Run(t)}
 	address, err := s.Address(t.Context(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.url = "http://" + address
 	return s
 }
@@ -50,9 +49,7 @@ func (s *server) ask(method, path, key, body string) (testkit.Answer, error) {
 func (s *server) readyz(t *testing.T) string {
 	t.Helper()
 	got, err := s.ask(http.MethodGet, "/readyz", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got.String()
 }
 
@@ -66,9 +63,7 @@ func (s *server) tasks(t *testing.T) map[string][]string {
 		return fmt.Sprint(got, err), err == nil && got.Code == http.StatusOK
 	})
 	var list task.List
-	if err := json.Unmarshal(got.Body, &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(got.Body, &list))
 	ids := map[string][]string{}
 	for _, one := range list.Tasks {
 		ids[one.Name] = append(ids[one.Name], one.ID)

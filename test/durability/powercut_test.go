@@ -2,11 +2,12 @@ package durability
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -67,10 +68,7 @@ func TestPowerCutOnANewLog(t *testing.T) {
 // created returns when the log's stream was created, according to the store.
 func created(t *testing.T, dir string) time.Time {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(dir, "jetstream", "$G", "streams", "LOG", "meta.inf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Read(t, filepath.Join(dir, "jetstream", "$G", "streams", "LOG", "meta.inf"))
 	var meta struct {
 		Created time.Time `json:"created"`
 	}

@@ -15,6 +15,7 @@ import (
 
 	"k8s-cli/pkg/crash"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/must"
 )
 
 // changing matches the methods of client-go and JetStream that change the cluster or the
@@ -262,9 +263,7 @@ func syntax(t *testing.T) map[string]*ast.File {
 			all[filepath.ToSlash(name)], err = parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return all
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 const (
@@ -224,9 +226,7 @@ func sources(t *testing.T) map[string][]string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return all
 }

@@ -1,11 +1,12 @@
 package fences
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // The gate runs a test for each promise of docs/promises.md, and a test for each way in. Each
@@ -13,15 +14,10 @@ import (
 func TestTheGateCoversEveryPromise(t *testing.T) {
 	list := read(t, "test/features/gate.txt")
 	sources, err := filepath.Glob(filepath.Join(root, "test/features/*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var code strings.Builder
 	for _, path := range sources {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, path)
 		code.Write(text)
 	}
 	covered := map[string][]string{} // names of tests by promise or way in
@@ -61,9 +57,5 @@ func TestTheGateCoversEveryPromise(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must.Read(t, filepath.Join(root, path)))
 }

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // TestModulesRequireTheSameVersions checks that no two modules of this repository require
@@ -41,9 +43,7 @@ func modules(t *testing.T) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(dirs) < 8 {
 		t.Fatalf("only %d modules were found: %v", len(dirs), dirs)
 	}
@@ -64,9 +64,7 @@ func required(t *testing.T, dir string) map[string]string {
 		Require []module
 		Replace []struct{ Old, New module }
 	}
-	if err := json.Unmarshal(out, &mod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(out, &mod))
 	versions := map[string]string{}
 	for _, r := range mod.Require {
 		versions[r.Path] = r.Version

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"k8s-cli/test/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the list of packages in docs/architecture.md anew")
@@ -31,9 +33,7 @@ func TestArchitectureListsThePackages(t *testing.T) {
 	}
 	want := listOfPackages(t)
 	if *update {
-		if err := os.WriteFile(filepath.Join(root, page), []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(root, page), []byte(before+begin+want+end+after), 0o644))
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -51,9 +51,7 @@ func listOfPackages(t *testing.T) string {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.PackageClauseOnly|parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		sentences[home] = new(doc.Package).Synopsis(parsed.Doc.Text())
 	}
 	var list strings.Builder
@@ -147,9 +145,7 @@ func pagesOfTree(t *testing.T) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pages
 }
 
@@ -166,9 +162,7 @@ func TestPromisesNameTests(t *testing.T) {
 			code.Write(text)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	names := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(read(t, page), -1)
 	if len(names) < 40 {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // A wordList maps phrases that are hard to read to a plain alternative.
@@ -140,9 +142,7 @@ func sayings(t *testing.T, suffix string, roots []string) (all []saying) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return all
 }

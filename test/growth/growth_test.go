@@ -51,25 +51,17 @@ type pod struct {
 func begin(t *testing.T, server *natsserver.Server, logger *slog.Logger) *pod {
 	t.Helper()
 	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nc.Close)
 	log, err := queue.Open(t.Context(), nc, queue.Config{Logger: logger, Store: server, AppendTimeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	settings := events.Config{Embedded: true}
 	settings.Logger = logger
 	published, err := events.New(nc, log, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &pod{Store: cache.New(), Log: log, events: published}
 	p.stop = must.Run(t, func(ctx context.Context) error { return log.Run(ctx, p.Store) })
-	if err := log.WaitCaughtUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.WaitCaughtUp(t.Context()))
 	return p
 }
 
@@ -131,9 +123,7 @@ func TestLogAndMemoryAreBoundedByTheHistory(t *testing.T) {
 		commands, history, least = commands/10, history/10, least/10
 	}
 	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), SyncAlways: true, SyncInterval: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(server.Close)
 	said := &safe.Text{}
 	logger := slog.New(slog.NewTextHandler(said, nil))
@@ -214,9 +204,7 @@ func await(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := until(ctx, what, reached); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, until(ctx, what, reached))
 }
 
 // until polls reached, for conditions without a notification.
@@ -230,23 +218,17 @@ type streams struct{ jetstream.JetStream }
 func readStreams(t *testing.T, server *natsserver.Server) streams {
 	t.Helper()
 	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return streams{js}
 }
 
 func (s streams) info(t *testing.T, name string) *jetstream.StreamInfo {
 	t.Helper()
 	stream, err := s.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return stream.CachedInfo()
 }
 
@@ -263,7 +245,5 @@ func (s streams) limit(t *testing.T, least int64) {
 	_, err := s.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: "LOG", Subjects: []string{"log"}, Discard: jetstream.DiscardNew, MaxBytes: 8 * least, MaxMsgSize: 1 << 20,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }

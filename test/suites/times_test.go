@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // settledClone returns the times of a clone after settleTimes.
@@ -15,15 +17,11 @@ func settledClone(t *testing.T, from string, change func()) (at map[string]time.
 	git(t, "clone", "-q", "--no-local", from, dir)
 	t.Chdir(dir)
 	change()
-	if err := settleTimes(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, settleTimes())
 	at = map[string]time.Time{}
 	for _, file := range []string{"a", "sub", "sub/b"} {
 		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		at[file] = info.ModTime()
 	}
 	return at
@@ -39,12 +37,8 @@ func git(t *testing.T, arguments ...string) {
 
 func write(t *testing.T, file, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Write(t, file, content)
 }
 
 func TestClonesHaveTheSameTimes(t *testing.T) {

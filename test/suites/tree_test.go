@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // sample returns a tree of a server that imports a log, with files in a temporary directory.
@@ -13,12 +15,8 @@ func sample(t *testing.T) *tree {
 	t.Chdir(t.TempDir())
 	files := []string{"README.md", "deploy/local/up.go", "go.mod", "pkg/log/log.go", "pkg/log/testdata/old/entry.json", "pkg/ui/app.js", "pkg/ui/ui.go", "server/main.go"}
 	for _, file := range files {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Write(t, file, file)
 	}
 	return &tree{files: files, imports: map[string][]string{"./server": {"pkg/log", "server"}}}
 }
@@ -43,16 +41,12 @@ func TestHashChangesWithTheFilesThatASuiteReads(t *testing.T) {
 	hash := func() string {
 		t.Helper()
 		h, err := all.hash(onlyServer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return h
 	}
 	change := func(file string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte("changed"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, file, "changed")
 	}
 	first := hash()
 	change("pkg/ui/app.js")
@@ -64,9 +58,7 @@ func TestHashChangesWithTheFilesThatASuiteReads(t *testing.T) {
 	if second == first {
 		t.Error("the hash did not change with a file of a package")
 	}
-	if err := os.Remove("server/main.go"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove("server/main.go"))
 	if hash() == second {
 		t.Error("the hash did not change with a deleted file")
 	}
@@ -76,9 +68,7 @@ func TestHashChangesWithTheFilesThatASuiteReads(t *testing.T) {
 func TestTableOfSuites(t *testing.T) {
 	t.Chdir("../..")
 	all, err := readTree()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, s := range suites {
 		for _, p := range slices.Concat(common, s.paths) {
 			if _, err := os.Stat(p); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestMain(m *testing.M) {
@@ -33,24 +34,16 @@ func threeNodes(t *testing.T) *Rig {
 			l.Close()
 		}
 	})
-	if err := r.addNodes(ctx, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.addNodes(ctx, 3))
 	js, disconnect, err := r.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer disconnect()
 	config := jetstream.StreamConfig{Name: logStream, Subjects: []string{"log"}, Replicas: 3}
-	if err := testkit.Until(ctx, "a log", func() (string, bool) {
+	must.Succeed(t, testkit.Until(ctx, "a log", func() (string, bool) {
 		_, err := js.CreateStream(ctx, config)
 		return fmt.Sprint(err), err == nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.AwaitNATS(ctx); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	must.Succeed(t, r.AwaitNATS(ctx))
 	return r
 }
 
@@ -58,17 +51,13 @@ func threeNodes(t *testing.T) *Rig {
 func (r *Rig) at(t *testing.T, node *Node) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(node.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(nc.Close)
 	if servers := nc.DiscoveredServers(); len(servers) > 0 {
 		t.Errorf("%s tells clients of %v", node.Name, servers)
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return js
 }
 
@@ -82,12 +71,10 @@ func publish(ctx context.Context, js jetstream.JetStream) error {
 // stores waits until a message is stored through one node.
 func stores(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 	t.Helper()
-	if err := testkit.Until(ctx, "a message to be stored", func() (string, bool) {
+	must.Succeed(t, testkit.Until(ctx, "a message to be stored", func() (string, bool) {
 		err := publish(ctx, js)
 		return fmt.Sprint(err), err == nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // Each pair of nodes has one route, through a link, and no other connection. A separated
@@ -110,28 +97,20 @@ func TestDivisionSeparatesAndHeals(t *testing.T) {
 	}
 	for i, d := range []Division{{Cut: true}, {Out: true, In: true}} {
 		leader, other := r.Nodes[i], r.Nodes[i+1]
-		if err := r.LeadLog(ctx, leader); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.LeadLog(ctx, leader))
 		apart, rest := r.at(t, leader), r.at(t, other)
 		stores(ctx, t, apart)
-		if err := r.Divide(d, leader.Name); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.Divide(d, leader.Name))
 		if err := publish(ctx, apart); err == nil {
 			t.Errorf("%+v: the node that is divided off stores messages", d)
 		}
 		stores(ctx, t, rest)
 		stream, err := rest.Stream(ctx, logStream)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if now := stream.CachedInfo().Cluster.Leader; now == leader.Name {
 			t.Errorf("%+v: %s still leads", d, now)
 		}
-		if err := errors.Join(r.Heal(), r.AwaitNATS(ctx)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(r.Heal(), r.AwaitNATS(ctx)))
 		stores(ctx, t, apart)
 	}
 }

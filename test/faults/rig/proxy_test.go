@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // behind returns a proxy in front of a server, and a channel that receives each request.
@@ -23,9 +25,7 @@ func behind(t *testing.T) (*Proxy, <-chan string) {
 	}))
 	t.Cleanup(server.Close)
 	p, err := newProxy(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(p.Close)
 	return p, arrived
 }
@@ -33,9 +33,7 @@ func behind(t *testing.T) (*Proxy, <-chan string) {
 func post(ctx context.Context, t *testing.T, p *Proxy, path string) (code int, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+path, strings.NewReader("body"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -94,9 +92,7 @@ func TestProxyHolds(t *testing.T) {
 		_, err := post(ctx, t, p, "/jobs")
 		left <- err
 	}()
-	if err := p.Hits(t.Context(), f, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Hits(t.Context(), f, 1))
 	leave()
 	if err := <-left; err == nil {
 		t.Error("the sender got an answer")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s-cli/pkg/ui"
+	"k8s-cli/test/testkit/must"
 )
 
 func TestPagesFromDiskWithTheDataOfAServer(t *testing.T) {
@@ -17,13 +18,9 @@ func TestPagesFromDiskWithTheDataOfAServer(t *testing.T) {
 	}))
 	defer server.Close()
 	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	site, err := ui.FromDir("../../../pkg/ui/static")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pages := httptest.NewServer(handler(site, target))
 	defer pages.Close()
 	for path, want := range map[string]string{
@@ -32,14 +29,10 @@ func TestPagesFromDiskWithTheDataOfAServer(t *testing.T) {
 		"/tasks":                target.Host + " " + server.URL + " /tasks",
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", pages.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Header.Set("Origin", pages.URL)
 		got, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		body, err := io.ReadAll(got.Body)
 		if err != nil || !strings.Contains(strings.ToLower(string(body)), strings.ToLower(want)) {
 			t.Errorf("GET %s: %.200q, %v; want %q", path, body, err, want)
