@@ -16,6 +16,7 @@ import (
 
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/memlog"
 	"k8s-cli/test/testkit/must"
 )
 
@@ -46,11 +47,11 @@ func TestNothingIsCreatedBeforeItIsAdmitted(t *testing.T) {
 	if calls := w.calls(); len(calls) != 0 {
 		t.Errorf("before, the controller calls %q", calls)
 	}
-	if got := w.admission(); got != "a" || !slices.Equal(w.log.facts(), []string{"admitted"}) {
+	if got := w.admission(); got != "a" || !slices.Equal(w.log.Facts(), []string{"admitted"}) {
 		t.Errorf("admitted: %q", got)
 	}
 	w.must("a", "applied")
-	if w.admitNext(t.Context(), w.store.Admission); len(w.log.facts()) > 0 {
+	if w.admitNext(t.Context(), w.store.Admission); len(w.log.Facts()) > 0 {
 		t.Error("nothing waits, and something was appended")
 	}
 }
@@ -66,10 +67,8 @@ func TestALoneTaskIsAdmittedAtOnce(t *testing.T) {
 	if created := len(w.jobsByName()); created != 2 {
 		t.Errorf("%d Jobs were created", created)
 	}
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
 	admissions := 0
-	for _, e := range w.log.entries {
+	for _, e := range w.log.Entries() {
 		if strings.HasPrefix(string(e.Commands[0]), `{"admitted"`) {
 			admissions++
 		}
@@ -85,7 +84,7 @@ func TestTasksAreAdmittedTogether(t *testing.T) {
 		w.appendAlone(of("ann", fmt.Sprint("a", n), 1))
 	}
 	w.admission()
-	if facts := w.log.facts(); !slices.Equal(facts, []string{"admitted"}) {
+	if facts := w.log.Facts(); !slices.Equal(facts, []string{"admitted"}) {
 		t.Errorf("facts %q", facts)
 	}
 }
@@ -101,14 +100,14 @@ func TestTheFirstTaskOfAUserWaitsForNoWindow(t *testing.T) {
 		t.Fatalf("admitted: %q", got)
 	}
 	w.appendAlone(of("bob", "b1", 1), of("bob", "b2", 1))
-	w.log.facts()
+	w.log.Facts()
 	if w.admitNext(t.Context(), w.store.FirstAdmission); !w.store.TaskView("b1").Admitted {
 		t.Error("the first task is not admitted")
 	}
 	if w.store.TaskView("b2").Admitted || w.store.TaskView("a3").Admitted {
 		t.Error("others are admitted beyond the window")
 	}
-	if again := w.admitNext(t.Context(), w.store.FirstAdmission); again || !slices.Equal(w.log.facts(), []string{"admitted"}) {
+	if again := w.admitNext(t.Context(), w.store.FirstAdmission); again || !slices.Equal(w.log.Facts(), []string{"admitted"}) {
 		t.Error("another admission was appended")
 	}
 }
@@ -150,7 +149,7 @@ func TestATaskThatWaitsStopsAtOnce(t *testing.T) {
 
 // An interrupted log runs a function before it appends its next entry.
 type interrupted struct {
-	*fakeLog
+	*memlog.Log
 	before func()
 }
 
@@ -158,7 +157,7 @@ func (l *interrupted) Append(ctx context.Context, c task.Command) (task.Result, 
 	before := l.before
 	l.before = func() {}
 	before()
-	return l.fakeLog.Append(ctx, c)
+	return l.Log.Append(ctx, c)
 }
 
 // A leader that was paused after its decision does not exceed the limits together with tasks
@@ -219,23 +218,10 @@ func (w *testCluster) server(l task.AdmissionLimits) *server {
 	next.retryDeletionsAfter(0)
 	next.window = 3
 	next.store.OnChange(next.Enqueue)
-	w.log.join(w.t, next.store)
+	must.Succeed(w.t, w.log.Join(next.store))
 	next.watch()
 	stop := must.Run(w.t, next.Run)
 	return &server{&next, func() { _ = stop() }}
-}
-
-// join adds a store that folds all entries, including those that are stored already.
-func (l *fakeLog) join(t *testing.T, p *cache.Store) {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.entries {
-		if _, err := p.Fold(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.followers = append(l.followers, p)
 }
 
 // There are never more Jobs than the limit, and every task gets its turn, whichever

@@ -200,7 +200,7 @@ func TestNothingIsDoneWhileTheLogsEndIsUnknown(t *testing.T) {
 	w.submit("a", 1)
 	w.place(jobsOf(w.submit("b", 1))...)
 	w.stop("b")
-	w.log.unknown = true
+	w.log.Unknown = true
 	for _, id := range []string{"a", "b"} {
 		if facts, err := w.step(id); err == nil || len(facts) != 0 {
 			t.Errorf("%s: facts %q, error %v", id, facts, err)
@@ -221,7 +221,7 @@ func TestATaskWaitsForItsVolumes(t *testing.T) {
 	}
 	w.append(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
 	must.Succeed(t, w.reconcileKey(volumeKey("v")))
-	w.log.facts()
+	w.log.Facts()
 	w.must("a", "resolved")
 	w.must("a", "applied")
 	volumes := w.jobsByName()["train-a"].Spec.Template.Spec.Volumes

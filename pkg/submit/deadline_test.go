@@ -30,7 +30,7 @@ func TestATaskEndsAtItsDeadline(t *testing.T) {
 		t.Run("the clock of the log is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTestCluster(t)
-				w.log.now = func() time.Time { return time.Now().Add(wrong) }
+				w.log.Now = func() time.Time { return time.Now().Add(wrong) }
 				w.startLimited(2)
 				w.store.Samples.Receive([]byte(sampled))
 				if took := w.until("a", "ended"); took > hour || took < hour-2*time.Second {
@@ -69,7 +69,7 @@ func (w *testCluster) checkEnded() {
 func TestTheNextLeaderKnowsTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
-		w.log.now = time.Now
+		w.log.Now = time.Now
 		w.startLimited(1)
 		w.must("a")
 		time.Sleep(50 * time.Minute)
@@ -85,7 +85,7 @@ func TestTheNextLeaderKnowsTheDeadline(t *testing.T) {
 func TestALeaderAheadOfTheLogEndsNoTaskEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
-		w.log.now = func() time.Time { return time.Now().Add(-2 * hour) }
+		w.log.Now = func() time.Time { return time.Now().Add(-2 * hour) }
 		w.startLimited(1)
 		w.must("a", "ended: early")
 		began := time.Now()
@@ -99,7 +99,7 @@ func TestALeaderAheadOfTheLogEndsNoTaskEarly(t *testing.T) {
 func TestSuccessComesBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
-		w.log.now = time.Now
+		w.log.Now = time.Now
 		w.startLimited(1)
 		w.must("a")
 		time.Sleep(2 * hour)

@@ -1,12 +1,9 @@
 package submit
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +22,7 @@ import (
 	"k8s-cli/pkg/submit/objects"
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
+	"k8s-cli/test/testkit/memlog"
 	"k8s-cli/test/testkit/must"
 )
 
@@ -40,62 +38,6 @@ var (
 	pods     = schema.GroupResource{Resource: "pods"}
 )
 
-// A fakeLog is a log in memory.
-type fakeLog struct {
-	mu        sync.Mutex
-	store     *cache.Store
-	followers []*cache.Store // further stores that fold the log
-	entries   []task.Entry
-	seq       uint64
-	told      []string         // kinds of the facts and commands, in order
-	now       func() time.Time // time at which entries are stored
-	unknown   bool             // the end of the log is unknown
-}
-
-func (l *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
-	raw, err := c.Encode()
-	if err != nil {
-		return task.Result{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.seq++
-	e := task.Entry{
-		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: l.seq, Seq: l.seq, Time: l.now(),
-		Commands: []json.RawMessage{raw},
-	}
-	l.entries = append(l.entries, e)
-	results, err := l.store.Fold(e)
-	for _, f := range l.followers {
-		_, wrong := f.Fold(e)
-		err = errors.Join(err, wrong)
-	}
-	if err != nil {
-		return task.Result{}, err
-	}
-	kind, _, _ := strings.Cut(strings.TrimPrefix(string(raw), `{"`), `"`)
-	if results[0].Rejection != "" {
-		kind += ": " + string(results[0].Rejection)
-	}
-	l.told = append(l.told, kind)
-	return results[0], nil
-}
-
-func (l *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return 0, !l.unknown
-}
-
-// facts returns the facts that were appended since the last call.
-func (l *fakeLog) facts() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	told := l.told
-	l.told = nil
-	return told
-}
-
 // A testCluster is a controller between a log and a fake cluster that stores objects and does
 // nothing by itself.
 type testCluster struct {
@@ -103,7 +45,7 @@ type testCluster struct {
 	t         *testing.T
 	cluster   *fake.Clientset
 	store     *cache.Store
-	log       *fakeLog
+	log       *memlog.Log
 	awaitFact chan struct{} // holds a token after a change of the store
 }
 
@@ -111,8 +53,8 @@ type testCluster struct {
 // is left. Its read points do not expire, however slow the machine is.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	w := &testCluster{t: t, cluster: fake.NewClientset(), store: cache.New(), awaitFact: make(chan struct{}, 1)}
-	w.log = &fakeLog{store: w.store, now: func() time.Time { return time.Now().Add(-time.Minute) }}
+	w := &testCluster{t: t, cluster: fake.NewClientset(), log: memlog.New(), awaitFact: make(chan struct{}, 1)}
+	w.store = w.log.Store
 	w.Controller = New(w.cluster, namespace, w.store, w.log, Config{Workers: 4})
 	w.retryDeletionsAfter(0) // each step repeats the deletion
 	w.now = func() time.Time { return time.Now().Add(time.Hour) }
@@ -232,12 +174,7 @@ func (w *testCluster) append(commands ...task.Command) {
 // appendAlone appends commands without admitting submissions.
 func (w *testCluster) appendAlone(commands ...task.Command) {
 	w.t.Helper()
-	for _, c := range commands {
-		if v, err := w.log.Append(w.t.Context(), c); err != nil || v.Rejection != "" {
-			w.t.Fatalf("append: %+v, %v", v, err)
-		}
-	}
-	w.log.facts()
+	w.log.Add(w.t, commands...)
 }
 
 func (w *testCluster) submit(id string, nodes int) *task.Record {
@@ -266,7 +203,7 @@ func (w *testCluster) record(id string) *task.Record {
 func (w *testCluster) step(id string) ([]string, error) {
 	w.t.Helper()
 	_, err := w.reconcile(w.t.Context(), taskKey(id))
-	return w.log.facts(), err
+	return w.log.Facts(), err
 }
 
 // must reconciles a task once and compares the appended facts.

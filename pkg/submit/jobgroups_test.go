@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"k8s-cli/pkg/task"
-	"k8s-cli/test/testkit/must"
 )
 
 // submitGroup submits a job group and admits it. The tasks have the nodes of the argument nodes. The
@@ -33,7 +31,7 @@ func (w *testCluster) submitGroupWith(name string, delay int, change func(*task.
 	for _, n := range nodes {
 		jobs += n
 	}
-	var e task.Entry
+	var commands []task.Command
 	for i, n := range nodes {
 		ids = append(ids, fmt.Sprint(name, i))
 		s := &task.Submit{
@@ -44,16 +42,9 @@ func (w *testCluster) submitGroupWith(name string, delay int, change func(*task.
 			s.Together = len(nodes)
 		}
 		change(s)
-		raw, err := task.Command{Submit: s}.Encode()
-		must.Succeed(w.t, err)
-		e.Commands = append(e.Commands, json.RawMessage(raw))
+		commands = append(commands, task.Command{Submit: s})
 	}
-	w.log.mu.Lock()
-	w.log.seq++
-	e.Version, e.Log, e.Writer, e.Number, e.Seq, e.Time = task.EntryVersion, "log", "writer", w.log.seq, w.log.seq, w.log.now()
-	w.log.entries = append(w.log.entries, e)
-	results, err := w.store.Fold(e)
-	w.log.mu.Unlock()
+	results, err := w.log.AppendTogether(commands...)
 	if err != nil || results[0].Rejection != "" {
 		w.t.Fatalf("submit a job group: %+v, %v", results, err)
 	}
@@ -212,7 +203,7 @@ func TestAnAuxiliaryTaskEnds(t *testing.T) {
 	w.must(ids[0], "applied", "applied")
 	w.await(ids[1], "Job", func(v task.View) bool { return v.Jobs[0] != nil })
 	w.appendAlone(task.Command{Ended: &task.Ended{ID: ids[0], Phase: task.Completed}})
-	w.log.now = time.Now // the entries so far were stored a minute ago
+	w.log.Now = time.Now // the entries so far were stored a minute ago
 	w.must(ids[1], "ended")
 	if r := w.record(ids[1]); r.Phase != task.Completed || r.Reason != task.ReasonPrimariesDone || r.Message != "the primary tasks of job group g have completed, and the termination_delay of 30s has passed" {
 		t.Errorf("%s, %s: %s", r.Phase, r.Reason, r.Message)
@@ -350,7 +341,7 @@ func TestAnAdoptedTaskWithoutItsJobGroup(t *testing.T) {
 		old := newTestCluster(t)
 		ids := old.submitGroup("g", 0, 1, 1)
 		w := newTestCluster(t)
-		w.log.now = func() time.Time { return time.Now().Add(-2 * adoptionWait) }
+		w.log.Now = func() time.Time { return time.Now().Add(-2 * adoptionWait) }
 		job := jobsOf(old.record(ids[0]))[0]
 		job.Spec.Suspend = new(!started)
 		w.place(job)

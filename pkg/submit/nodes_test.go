@@ -84,7 +84,7 @@ func TestNoNodeIsResumedBeforeAllAreSeen(t *testing.T) {
 	w.place(jobsOf(newTestCluster(t).submit("a", 2))[0])
 	w.watch()
 	w.must("a", "adopted") // one of the two Jobs, after a log was lost
-	w.log.now = time.Now
+	w.log.Now = time.Now
 	if err := w.resume(t.Context(), w.store.TaskView("a")); err != nil {
 		t.Error(err)
 	}
@@ -210,7 +210,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 	t.Run("it was created a moment ago", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTestCluster(t)
-			w.log.now = time.Now
+			w.log.Now = time.Now
 			w.submit("a", 1)
 			w.must("a", "applied")
 			w.remove("train-a") // within the grace period even a removed Job is not read
@@ -227,7 +227,7 @@ func TestAJobThatTheInformersDoNotShowYetIsNotLost(t *testing.T) {
 		w.submit("a", 1)
 		w.must("a", "applied")
 		again, err := w.reconcile(t.Context(), taskKey("a"))
-		if facts := w.log.facts(); err != nil || again <= 0 || len(facts) != 0 {
+		if facts := w.log.Facts(); err != nil || again <= 0 || len(facts) != 0 {
 			t.Errorf("facts %q, again in %v, error %v", facts, again, err)
 		}
 	})
@@ -276,7 +276,7 @@ func TestTheLastStatusOfAPodIsWaitedFor(t *testing.T) {
 		})
 		w.await("a", "end", func(v task.View) bool { return v.Jobs[0].Phase.Over() })
 		again, err := w.reconcile(t.Context(), taskKey("a"))
-		if facts := w.log.facts(); err != nil || again <= 0 || again > informerGrace || len(facts) != 0 {
+		if facts := w.log.Facts(); err != nil || again <= 0 || again > informerGrace || len(facts) != 0 {
 			t.Fatalf("facts %q, again in %v, error %v", facts, again, err)
 		}
 		w.failPod("train-a", corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error"})

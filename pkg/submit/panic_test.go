@@ -38,7 +38,7 @@ func TestAPanicAfterATaskWasCreatedFailsIt(t *testing.T) {
 	if _, err := w.attempt(t.Context(), taskKey("a")); err == nil {
 		t.Error("a panic is no error")
 	}
-	if got := w.log.facts(); !slices.Contains(got, "ended") {
+	if got := w.log.Facts(); !slices.Contains(got, "ended") {
 		t.Errorf("facts %q", got)
 	}
 	if v := w.store.TaskView("a"); v.Phase != task.Failed || v.Reason != task.ReasonInternal {

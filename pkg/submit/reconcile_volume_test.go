@@ -30,7 +30,7 @@ func (w *testCluster) delete() {
 // volumeStep reconciles the volume once.
 func (w *testCluster) volumeStep() ([]string, error) {
 	err := w.reconcileKey(volumeKey("v"))
-	return w.log.facts(), err
+	return w.log.Facts(), err
 }
 
 func (w *testCluster) mustVolume(want ...string) {

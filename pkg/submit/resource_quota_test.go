@@ -300,11 +300,11 @@ func TestLimitOfAQuota(t *testing.T) {
 func TestNothingIsGivenUpWhileTheLogIsAway(t *testing.T) {
 	w := newTestCluster(t)
 	w.place(jobsOf(w.submit("a", 2))...)
-	w.log.unknown = true
+	w.log.Unknown = true
 	if deleted, err := w.yieldRank(t.Context(), taskKey("a"), 0); deleted || !errors.Is(err, errNoReadIndex) {
 		t.Errorf("deleted %v, error %v", deleted, err)
 	}
-	w.log.unknown = false
+	w.log.Unknown = false
 	w.stop("a")
 	if deleted, err := w.yieldRank(t.Context(), taskKey("a"), 0); deleted || err != nil {
 		t.Errorf("of a task that waits for nothing: deleted %v, error %v", deleted, err)

@@ -25,7 +25,7 @@ func TestNothingIsCreatedAfterAPause(t *testing.T) {
 	if err := w.reconcileVolume(t.Context(), volumeKey("v"), w.store.VolumeView("v"), before); !errors.Is(err, errStaleRead) {
 		t.Errorf("a claim: error %v", err)
 	}
-	if facts, calls := w.log.facts(), w.calls(); len(facts)+len(calls) != 0 {
+	if facts, calls := w.log.Facts(), w.calls(); len(facts)+len(calls) != 0 {
 		t.Errorf("facts %q, calls %q", facts, calls)
 	}
 

@@ -200,7 +200,7 @@ func TestFinishedJobIsRetained(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestCluster(t)
-			w.log.now = func() time.Time { return time.Now().Add(-tt.ended) }
+			w.log.Now = func() time.Time { return time.Now().Add(-tt.ended) }
 			w.watch()
 			w.submit("a", 1)
 			w.must("a", "applied")

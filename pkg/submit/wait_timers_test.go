@@ -29,7 +29,7 @@ func (w *testCluster) until(id, fact string) time.Duration {
 		if err != nil && !errors.Is(err, errDeletionPending) {
 			w.t.Fatal(err)
 		}
-		if slices.Contains(w.log.facts(), fact) {
+		if slices.Contains(w.log.Facts(), fact) {
 			return time.Since(began)
 		}
 		if again <= 0 {
@@ -44,7 +44,7 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 		t.Run("a Job is gone, and the clock of the log is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTestCluster(t)
-				w.log.now = func() time.Time { return time.Now().Add(wrong) }
+				w.log.Now = func() time.Time { return time.Now().Add(wrong) }
 				w.submit("a", 1)
 				w.must("a", "applied")
 				w.remove("train-a")
@@ -56,7 +56,7 @@ func TestAWaitEndsAfterItsOwnLength(t *testing.T) {
 		t.Run("finished Jobs are kept, and the clock of the log is "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTestCluster(t)
-				w.log.now = func() time.Time { return time.Now().Add(wrong) }
+				w.log.Now = func() time.Time { return time.Now().Add(wrong) }
 				w.submit("a", 1)
 				w.must("a", "applied")
 				w.append(task.Command{Ended: &task.Ended{ID: "a", Phase: task.Completed}})
@@ -112,18 +112,18 @@ func TestHistoryIsRetainedWhileClocksDiffer(t *testing.T) {
 				var said bytes.Buffer
 				w.config.Logger = slog.New(slog.NewTextHandler(&said, nil))
 				w.config.History = history
-				w.log.now = func() time.Time { return time.Now().Add(tt.then) }
+				w.log.Now = func() time.Time { return time.Now().Add(tt.then) }
 				w.submit("a", 1)
 				w.stop("a")
 				w.append(task.Command{CleanedUp: &task.CleanedUp{Key: taskKey("a")}})
-				w.log.now = func() time.Time { return time.Now().Add(tt.now) }
+				w.log.Now = func() time.Time { return time.Now().Add(tt.now) }
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() { w.expireHistory(ctx); close(ended) }()
 				time.Sleep(tt.after)
 				cancel()
 				<-ended
-				facts := w.log.facts()
+				facts := w.log.Facts()
 				if kept := w.store.TaskView("a").Record != nil; kept != tt.kept {
 					t.Errorf("kept %v, facts %q", kept, facts)
 				}

@@ -3,7 +3,6 @@ package blob
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -14,73 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/task"
+	"k8s-cli/test/testkit/memlog"
 	"k8s-cli/test/testkit/must"
 )
-
-// A fakeLog is a log in memory, together with the store into which it is folded.
-type fakeLog struct {
-	store *cache.Store
-
-	mu      sync.Mutex
-	seq     uint64
-	told    []string         // kinds of the leader's commands, in order
-	now     func() time.Time // time at which entries are stored
-	unknown bool             // the end of the log is unknown
-}
-
-func (l *fakeLog) Append(_ context.Context, c task.Command) (task.Result, error) {
-	raw, err := c.Encode()
-	if err != nil {
-		return task.Result{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.seq++
-	e := task.Entry{
-		Version: task.EntryVersion, Log: "log", Writer: "writer", Number: l.seq, Seq: l.seq, Time: l.now(),
-		Commands: []json.RawMessage{raw},
-	}
-	results, err := l.store.Fold(e)
-	if err != nil {
-		return task.Result{}, err
-	}
-	kind, _, _ := strings.Cut(strings.TrimPrefix(string(raw), `{"`), `"`)
-	l.told = append(l.told, kind)
-	return results[0], nil
-}
-
-func (l *fakeLog) WaitReadIndex(context.Context) (time.Duration, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return 0, !l.unknown
-}
-
-// facts returns the facts that were appended since the last call.
-func (l *fakeLog) facts() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	told := l.told
-	l.told = nil
-	return told
-}
-
-// append appends commands of users.
-func (l *fakeLog) append(t *testing.T, commands ...task.Command) {
-	t.Helper()
-	for _, c := range commands {
-		if v, err := l.Append(t.Context(), c); err != nil || v.Rejection != "" {
-			t.Fatalf("append %+v: %+v, %v", c, v, err)
-		}
-	}
-	l.facts()
-}
-
-// newLog returns a log whose entries were stored a minute ago.
-func newLog() *fakeLog {
-	return &fakeLog{store: cache.New(), now: func() time.Time { return time.Now().Add(-time.Minute) }}
-}
 
 var sum = strings.Repeat("a", 64)
 
@@ -104,17 +40,17 @@ func (u fakeUploads) Remove(_ context.Context, names ...string) error {
 
 func (u fakeUploads) RemoveTorn(context.Context, time.Time) error { return nil }
 
-func newUploadSweeper(store uploadStore, l *fakeLog, retention time.Duration) *sweeper {
-	s := newSweeper(store, l.store.UploadObjects, l, retention)
-	s.expire = func(ctx context.Context, now time.Time) error { return expireIdle(ctx, l.store, l, now, retention) }
+func newUploadSweeper(store uploadStore, l *memlog.Log, retention time.Duration) *sweeper {
+	s := newSweeper(store, l.Store.UploadObjects, l, retention)
+	s.expire = func(ctx context.Context, now time.Time) error { return expireIdle(ctx, l.Store, l, now, retention) }
 	return s
 }
 
 func TestIdleUploadsAreDeleted(t *testing.T) {
 	t.Parallel()
 	const retention = 2 * time.Hour
-	l := newLog()
-	l.append(
+	l := memlog.New()
+	l.Add(
 		t, stored("ann", sum, "ann/1"),
 		task.Command{Submit: &task.Submit{ID: "a", User: "ann", Image: "python", Files: "http://server", Task: task.Spec{
 			Name: "train", Run: "true", Uploads: map[string]string{"/data": sum},
@@ -122,40 +58,40 @@ func TestIdleUploadsAreDeleted(t *testing.T) {
 		task.Command{Admitted: &task.Admitted{IDs: []string{"a"}}},
 	)
 	now := time.Now()
-	l.append(t, stored("ann", strings.Repeat("b", 64), "ann/2"))
+	l.Add(t, stored("ann", strings.Repeat("b", 64), "ann/2"))
 	store := fakeUploads{"ann/1": true, "ann/2": true, "ann/lost": true}
 	sweeper := newUploadSweeper(store, l, retention)
 	sweep := func(now time.Time, want ...string) {
 		t.Helper()
-		l.now = func() time.Time { return now }
+		l.Now = func() time.Time { return now }
 		must.Succeed(t, sweeper.sweep(t.Context(), now))
 		if left := slices.Sorted(maps.Keys(store)); !slices.Equal(left, want) {
 			t.Errorf("left %q, want %q", left, want)
 		}
 	}
 	sweep(now, "ann/1", "ann/2", "ann/lost")
-	l.append(t, stored("ann", sum, "ann/3"))
+	l.Add(t, stored("ann", sum, "ann/3"))
 	store["ann/3"], store["ann/new"] = true, true
 	sweep(now.Add(time.Minute), "ann/1", "ann/2", "ann/3", "ann/lost", "ann/new") // ann/3 replaces ann/1
 	sweep(now.Add(2*time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new")
 	sweep(now.Add(50*time.Minute), "ann/2", "ann/3", "ann/lost", "ann/new")
 	sweep(now.Add(62*time.Minute), "ann/2", "ann/3", "ann/new") // no upload of the log for more than an hour
-	if facts := l.facts(); len(facts) != 0 {
+	if facts := l.Facts(); len(facts) != 0 {
 		t.Errorf("facts %q", facts)
 	}
 	sweep(now.Add(5*retention/4), "ann/2", "ann/3")
 	sweep(now.Add(5*retention/4+time.Minute), "ann/3") // a task needs ann/3
-	if facts := l.facts(); !slices.Equal(facts, []string{"delete_uploads"}) {
+	if facts := l.Facts(); !slices.Equal(facts, []string{"delete_uploads"}) {
 		t.Errorf("facts %q", facts)
 	}
-	l.append(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
+	l.Add(t, task.Command{Stop: &task.Stop{User: "ann", ID: "a"}})
 	sweep(now.Add(9*retention/4), "ann/3") // ann/3 was used until the end of its task
 	sweep(now.Add(5*retention), "ann/3")
 	sweep(now.Add(5*retention + time.Minute))
-	if facts := l.facts(); !slices.Equal(facts, []string{"delete_uploads"}) {
+	if facts := l.Facts(); !slices.Equal(facts, []string{"delete_uploads"}) {
 		t.Errorf("facts %q", facts)
 	}
-	l.unknown = true
+	l.Unknown = true
 	store["ann/late"] = true
 	if err := sweeper.sweep(t.Context(), now.Add(24*time.Hour)); !errors.Is(err, errNoReadIndex) || len(store) != 1 {
 		t.Errorf("while the log's end is unknown: %v, left %v", err, store)
@@ -166,7 +102,7 @@ func TestIdleUploadsAreDeleted(t *testing.T) {
 func TestASweepDuringARebuildRemovesNothing(t *testing.T) {
 	t.Parallel()
 	store, known := fakeUploads{"ann/1": true}, map[string]bool{"ann/1": true}
-	sweeper := newSweeper(store, func() map[string]bool { return known }, newLog(), time.Hour)
+	sweeper := newSweeper(store, func() map[string]bool { return known }, memlog.New(), time.Hour)
 	for _, now := range []map[string]bool{known, {}, known, {}, known} {
 		known = now
 		if err := sweeper.sweep(t.Context(), time.Now()); err != nil || len(store) != 1 {
@@ -194,9 +130,9 @@ func (u *failingUploads) List(ctx context.Context) ([]string, error) {
 }
 
 func sweepsUploads(t *testing.T) {
-	l := newLog()
-	l.now = time.Now
-	l.append(t, stored("ann", sum, "ann/1"))
+	l := memlog.New()
+	l.Now = time.Now
+	l.Add(t, stored("ann", sum, "ann/1"))
 	store := &failingUploads{fakeUploads: fakeUploads{"ann/1": true}, err: errors.New("away")}
 	var said bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
@@ -206,7 +142,7 @@ func sweepsUploads(t *testing.T) {
 	}()
 	time.Sleep(21 * time.Second)
 	synctest.Wait()
-	if facts := l.facts(); !slices.Equal(facts, []string{"delete_uploads"}) || len(store.fakeUploads) != 1 {
+	if facts := l.Facts(); !slices.Equal(facts, []string{"delete_uploads"}) || len(store.fakeUploads) != 1 {
 		t.Errorf("facts %q, %d objects while the store is away", facts, len(store.fakeUploads))
 	}
 	if !strings.Contains(said.String(), "away") {
