@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"k8s-cli/pkg/queue/internal/natstest"
 	"k8s-cli/pkg/queue/natsserver"
@@ -32,26 +29,6 @@ func smallDisk(t *testing.T, size string) string {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return dir
-}
-
-// fill takes all free bytes of the disk of dir until free is called.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "others")
-	f, err := os.Create(path)
-	must.Succeed(t, err)
-	defer f.Close()
-	for size := 1 << 20; size > 0; size /= 2 {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("fill the disk: %v", err)
-	}
-	return func() {
-		must.Succeed(t, os.Remove(path))
-	}
 }
 
 // embedMonitored runs an embedded server on dir with its store monitor, and a log.
@@ -74,7 +51,7 @@ func TestStoreOnAFullDisk(t *testing.T) {
 	folded := &fakeStateMachine{}
 	e, log, said := embedMonitored(t, dir, folded)
 	log.put(t, "before")
-	free := fill(t, dir)
+	free := must.Fill(t, dir)
 
 	accepted := []string{"before"}
 	ctx, leave := context.WithCancel(t.Context())

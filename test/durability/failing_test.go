@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"k8s-cli/test/testkit/must"
 )
 
 // The disk fails: its file system has free space, but cannot write, as on an overcommitted
@@ -16,7 +18,7 @@ func TestDiskCannotSync(t *testing.T) {
 	s := start(t, d.dir)
 	l := s.load(t, "load")
 	l.await(t, 100)
-	heal := fill(t, d.outer)
+	heal := must.Fill(t, d.outer)
 	eventually(t, "the store is found broken", func() (string, bool) {
 		accepted, refused := l.count()
 		got := s.readyz(t)

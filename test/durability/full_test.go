@@ -23,7 +23,7 @@ func TestDiskFilledByOthers(t *testing.T) {
 	for round := range 2 {
 		l := s.load(t, fmt.Sprintf("round%d", round))
 		l.await(t, 100)
-		free := fill(t, d.dir)
+		free := must.Fill(t, d.dir)
 		eventually(t, "submissions are refused", func() (string, bool) {
 			accepted, refused := l.count()
 			return fmt.Sprintf("%d accepted, %d refused", accepted, refused), refused > submitters

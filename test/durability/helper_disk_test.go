@@ -136,23 +136,3 @@ func (d *disk) detach() {
 		_ = exec.Command("losetup", "--detach", d.loops[0]).Run()
 	}
 }
-
-// fill uses all free bytes of a file system until free is called.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "others")
-	f, err := os.Create(path)
-	must.Succeed(t, err)
-	defer f.Close()
-	for size := mib; size > 0; size /= 2 {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-		if !errors.Is(err, unix.ENOSPC) {
-			t.Fatalf("fill the disk: %v", err)
-		}
-	}
-	return func() {
-		must.Succeed(t, os.Remove(path))
-	}
-}

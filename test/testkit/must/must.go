@@ -8,7 +8,9 @@ import (
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -40,6 +42,27 @@ func Encode(t testing.TB, v any) []byte {
 	raw, err := json.Marshal(v)
 	Succeed(t, err)
 	return raw
+}
+
+// Fill takes all free bytes of the file system of a directory until free is called.
+func Fill(t testing.TB, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "others")
+	f, err := os.Create(path)
+	Succeed(t, err)
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("fill the disk: %v", err)
+		}
+	}
+	return func() {
+		t.Helper()
+		Succeed(t, os.Remove(path))
+	}
 }
 
 // Listen returns a listener on a free port of this machine.
