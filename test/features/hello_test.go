@@ -89,7 +89,5 @@ func TestInterruptedCLILeavesTheTaskRunning(t *testing.T) {
 	if want := "Task " + id + " is still running"; !strings.Contains(said, want) {
 		t.Errorf("the CLI said %q, want %q in it", said, want)
 	}
-	if s := ann.task(t, id); s.Phase != task.Running {
-		t.Errorf("the task is %s", sketch(s))
-	}
+	ann.wantPhase(t, id, task.Running, "after the interrupt")
 }

@@ -79,6 +79,14 @@ func (u *user) task(t *testing.T, id string) task.Status {
 	return s
 }
 
+// wantPhase checks the phase of a task at a moment of the test.
+func (u *user) wantPhase(t *testing.T, id string, want task.Phase, when string) {
+	t.Helper()
+	if s := u.task(t, id); s.Phase != want {
+		t.Errorf("%s task %s is %s, want %s", when, id, sketch(s), want)
+	}
+}
+
 // tasks returns the ids of the user's tasks, newest first.
 func (u *user) tasks(t *testing.T) (ids []string) {
 	t.Helper()

@@ -131,8 +131,6 @@ func TestMultiNodeDistributedTraining(t *testing.T) {
 		t.Errorf("the cluster has %d Jobs, want 4", got)
 	}
 	ann.stop(t, id)
-	if s := ann.task(t, id); s.Phase != task.Stopped {
-		t.Errorf("right after the stop the task is %s", sketch(s))
-	}
+	ann.wantPhase(t, id, task.Stopped, "right after the stop")
 	ann.awaitNothing(t, id)
 }

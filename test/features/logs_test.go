@@ -111,9 +111,7 @@ func TestLogLinesAreStreamed(t *testing.T) {
 	if got, want := follows.rest(t), "node-0 | first\nnode-0 | second\nnode-1 | first\nnode-1 | second\n"; sorted(got) != want {
 		t.Errorf("log %q, want %q", got, want)
 	}
-	if s := ann.task(t, id); s.Phase != task.Completed {
-		t.Errorf("the log has ended and the task is %s", sketch(s))
-	}
+	ann.wantPhase(t, id, task.Completed, "after the end of its log")
 }
 
 // openLogs returns how many logs of a pod the API server is currently sending to the

@@ -90,13 +90,9 @@ func TestAPIServerOutage(t *testing.T) {
 		t.Errorf("deletion of a volume that a task will mount: %v; want a conflict that names %s", err, mounts)
 	}
 	later := ann.submit(t, "run: echo later")
-	if got := ann.task(t, later); got.Phase != task.Pending {
-		t.Errorf("while the API server is away the task is %s", sketch(got))
-	}
+	ann.wantPhase(t, later, task.Pending, "while the API server is away")
 	ann.stop(t, runs)
-	if got := ann.task(t, runs); got.Phase != task.Stopped {
-		t.Errorf("while the API server is away the stopped task is %s", sketch(got))
-	}
+	ann.wantPhase(t, runs, task.Stopped, "while the API server is away")
 	if got := s.get(t, "", "/readyz"); got.code != http.StatusOK || !strings.Contains(string(got.body), "API server") {
 		t.Errorf("/readyz answers %d %s, want it to name the API server", got.code, got.body)
 	}

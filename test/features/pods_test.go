@@ -99,16 +99,12 @@ func TestAnyPodStopsAnyTask(t *testing.T) {
 	log.awaitText(t, "node-0 | begun\n")
 	log.awaitText(t, "node-1 | begun\n")
 	there.stop(t, first)
-	if s := here.task(t, first); s.Phase != task.Stopped {
-		t.Errorf("stopped there, here the task is %s", sketch(s))
-	}
+	here.wantPhase(t, first, task.Stopped, "here, after a stop there")
 	log.rest(t)
 	if got, err := here.StopAll(t.Context(), false); err != nil || got.Count != 1 {
 		t.Errorf("stop all: %+v, %v, want one task", got, err)
 	}
-	if s := there.task(t, second); s.Phase != task.Stopped {
-		t.Errorf("stopped here, there the task is %s", sketch(s))
-	}
+	there.wantPhase(t, second, task.Stopped, "there, after a stop here")
 	here.awaitNothing(t, first)
 	here.awaitNothing(t, second)
 }

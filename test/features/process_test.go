@@ -119,9 +119,7 @@ func TestGracefulShutdown(t *testing.T) {
 		t.Errorf("the end of the server left %d Jobs of a task that runs", len(jobs))
 	}
 	again := s.again(t).as(t, "ann")
-	if got := again.task(t, id); got.Phase != task.Running {
-		t.Errorf("after a restart the task is %s", sketch(got))
-	}
+	again.wantPhase(t, id, task.Running, "after a restart")
 	again.stop(t, id)
 	again.awaitNothing(t, id)
 }

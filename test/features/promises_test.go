@@ -42,9 +42,7 @@ func TestStopWins(t *testing.T) {
 	// The controller has handled all these tasks once a later task has run.
 	here.run(t, "run: echo end")
 	for _, id := range ids {
-		if s := here.task(t, id); s.Phase != task.Stopped {
-			t.Errorf("task %s is %s", id, sketch(s))
-		}
+		here.wantPhase(t, id, task.Stopped, "here")
 	}
 	eventually(t, "no Job but the last one's", func() (string, bool) {
 		jobs, pods := a.jobs(t, ""), a.pods(t, "")

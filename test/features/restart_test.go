@@ -105,7 +105,5 @@ func TestTaskEndsWhileNoServerRuns(t *testing.T) {
 	if got := again.await(t, id, task.Failed); got.Metadata.Message != "exit code 5" {
 		t.Errorf("the task is %s", sketch(got))
 	}
-	if got := again.task(t, waits); got.Phase != task.Pending {
-		t.Errorf("the other task is %s", sketch(got))
-	}
+	again.wantPhase(t, waits, task.Pending, "after the restart")
 }

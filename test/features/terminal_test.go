@@ -151,9 +151,7 @@ func TestInterruptOnTerminal(t *testing.T) {
 	if want := "Stopped tailing logs\nTask " + id + " is still running: run '" + again + "' to follow it again, or 'k8s-cli jobs stop " + id + "' to stop it\n"; !strings.HasSuffix(screen(got.out), want) {
 		t.Errorf("on the screen stands\n%s\nwant an end of\n%s", screen(got.out), want)
 	}
-	if s := ann.task(t, id); s.Phase != task.Running {
-		t.Errorf("the task is %s", sketch(s))
-	}
+	ann.wantPhase(t, id, task.Running, "after the interrupt")
 	back := ann.atTerminal(t, 80, strings.Fields(again)[1:]...)
 	back.out.awaitText(t, "begun\r\n")
 	ann.stop(t, id)
