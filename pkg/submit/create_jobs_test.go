@@ -61,9 +61,7 @@ func TestAJobThatExistsAlready(t *testing.T) {
 			if !slices.Equal(facts, tt.facts) || !errors.Is(err, tt.err) || w.record("a").Reason != tt.reason {
 				t.Errorf("facts %q, reason %q, error %v", facts, w.record("a").Reason, err)
 			}
-			if len(w.jobsByName()) != 1 {
-				t.Errorf("jobs %v", w.jobsByName())
-			}
+			w.wantJobs(1)
 		})
 	}
 }
@@ -112,9 +110,7 @@ func TestCreationWithoutAResponse(t *testing.T) {
 	})
 	w.mustFail("a", nil, "blocked")
 	w.must("a", "applied")
-	if len(w.jobsByName()) != 1 {
-		t.Errorf("jobs %v", w.jobsByName())
-	}
+	w.wantJobs(1)
 }
 
 func TestClassifyErrorsOfTheAPIServer(t *testing.T) {
@@ -172,9 +168,7 @@ func TestARefusalLeavesNothingBehind(t *testing.T) {
 	}
 	w.mustFail("a", errDeletionPending)
 	w.must("a", "cleaned_up")
-	if left := w.jobsByName(); len(left) != 0 {
-		t.Errorf("jobs %v", left)
-	}
+	w.wantJobs(0)
 	w.calls()
 	w.must("a")
 	w.mustCall()
@@ -216,9 +210,7 @@ func TestATaskWaitsForItsVolumes(t *testing.T) {
 		Name: "train", Run: "true", Volumes: map[string]string{"/data": "data"},
 	}}})
 	w.must("a")
-	if len(w.jobsByName()) != 0 {
-		t.Errorf("jobs %v", w.jobsByName())
-	}
+	w.wantJobs(0)
 	w.append(task.Command{Create: &task.Create{ID: "v", User: "ann", Volume: task.Volume{Name: "data", Size: "1Gi"}}})
 	must.Succeed(t, w.reconcileKey(volumeKey("v")))
 	w.log.Facts()
@@ -248,7 +240,5 @@ func TestRunReconcilesOldAndNewTasks(t *testing.T) {
 	w.await("after", "UIDs", func(v task.View) bool { return v.UIDs != nil })
 	w.stop("after")
 	w.await("after", "end", func(v task.View) bool { return v.CleanedUp })
-	if left := w.jobsByName(); len(left) != 1 {
-		t.Errorf("jobs %v", left)
-	}
+	w.wantJobs(1)
 }

@@ -237,6 +237,14 @@ func (w *testCluster) jobsByName() map[string]batchv1.Job {
 	return all
 }
 
+// wantJobs checks the number of Jobs in the cluster.
+func (w *testCluster) wantJobs(want int) {
+	w.t.Helper()
+	if all := w.jobsByName(); len(all) != want {
+		w.t.Errorf("%d Jobs, want %d: %v", len(all), want, all)
+	}
+}
+
 // place creates Jobs in the cluster without the controller.
 func (w *testCluster) place(jobs ...*batchv1.Job) {
 	w.t.Helper()

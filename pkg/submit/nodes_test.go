@@ -107,9 +107,7 @@ func TestATaskThatMayNotBeResumedFails(t *testing.T) {
 	if _, err := w.step("a"); err != nil {
 		t.Error(err)
 	}
-	if left := w.jobsByName(); len(left) != 0 {
-		t.Errorf("jobs %v", left)
-	}
+	w.wantJobs(0)
 }
 
 // A queue such as Kueue suspends Jobs at their creation and resumes them.

@@ -92,9 +92,7 @@ func TestAServiceThatIsRefused(t *testing.T) {
 	w.must("a", "rejected")
 	w.mustFail("a", errDeletionPending)
 	w.must("a", "cleaned_up")
-	if left := w.jobsByName(); len(left) > 0 {
-		t.Errorf("jobs %v", left)
-	}
+	w.wantJobs(0)
 }
 
 // A log was lost, and its controller crashed before it created the Service.

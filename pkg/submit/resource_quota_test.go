@@ -160,9 +160,7 @@ func TestTheEarlierTaskKeepsItsJobs(t *testing.T) {
 		t.Errorf("once more: facts %q, error %v", facts, err)
 	}
 	w.must("a", "applied")
-	if len(w.jobsByName()) != 8 {
-		t.Errorf("%d Jobs", len(w.jobsByName()))
-	}
+	w.wantJobs(8)
 	if facts, err := w.step("b"); err == nil || !slices.Equal(facts, []string{"blocked"}) || len(w.jobsByName()) != 10 {
 		t.Errorf("later: facts %q, error %v, %d Jobs", facts, err, len(w.jobsByName()))
 	}
@@ -181,9 +179,7 @@ func TestAHigherPriorityGoesFirst(t *testing.T) {
 	}
 	w.await("a", "Jobs", func(v task.View) bool { return v.Jobs[0] != nil && v.Jobs[1] != nil })
 	w.mustFail("a", errYielded, "blocked")
-	if len(w.jobsByName()) != 8 {
-		t.Errorf("%d Jobs", len(w.jobsByName()))
-	}
+	w.wantJobs(8)
 }
 
 // A priority orders the tasks of one user alone. A task that goes first by its priority takes the place of

@@ -83,9 +83,7 @@ func (w *testCluster) mustEnd(id string) {
 			w.t.Fatal(err)
 		}
 	}
-	if left := w.jobsByName(); len(left) != 0 {
-		w.t.Errorf("jobs %v", left)
-	}
+	w.wantJobs(0)
 }
 
 // A controller that was paused between its read barrier and the creation may create a Job
@@ -110,9 +108,7 @@ func TestAJobThatComesAfterTheEndIsDeleted(t *testing.T) {
 			if _, err := w.step("a"); err != nil && !errors.Is(err, errDeletionPending) {
 				t.Error(err)
 			}
-			if left := w.jobsByName(); len(left) != 0 {
-				t.Error("a stopped task has a Job")
-			}
+			w.wantJobs(0)
 		})
 	}
 }
@@ -156,9 +152,7 @@ func TestAStopDeletesNoJobOfOthers(t *testing.T) {
 			w.place(job)
 			w.stop("a")
 			w.must("a", "cleaned_up")
-			if len(w.jobsByName()) != 1 {
-				t.Error("it was deleted")
-			}
+			w.wantJobs(1)
 		})
 	}
 }
