@@ -61,19 +61,6 @@ func TestNamesOfAJobGroup(t *testing.T) {
 	}
 }
 
-func TestAMemberOfAJobGroupWithoutAddressesGivesUp(t *testing.T) {
-	for shell, path := range shells(t) {
-		c, dir := memberOf(t, path, "", "echo run")
-		var errOut bytes.Buffer
-		c.Stderr = &errOut
-		out, err := c.Output()
-		why, _ := os.ReadFile(filepath.Join(dir, "ended"))
-		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "some nodes of the job group have no address") || string(why) != errOut.String() {
-			t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
-		}
-	}
-}
-
 // A user that may not write /etc/hosts learns where the addresses are.
 func TestAMemberOfAJobGroupWithoutTheRightToWrite(t *testing.T) {
 	c, dir := memberOf(t, os.Getenv("PATH"), groupAddresses, "echo run")

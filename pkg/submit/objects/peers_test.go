@@ -78,15 +78,19 @@ func TestNodesKnowEachOther(t *testing.T) {
 	}
 }
 
-func TestNodeWithoutPeerAddressesGivesUp(t *testing.T) {
-	for shell, path := range shells(t) {
-		c, dir := node(t, path, "", "echo run")
-		var errOut bytes.Buffer
-		c.Stderr = &errOut
-		out, err := c.Output()
-		why, _ := os.ReadFile(filepath.Join(dir, "ended"))
-		if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), "some of the 3 nodes have no address") || string(why) != errOut.String() {
-			t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
+func TestNodesWithoutAddressesGiveUp(t *testing.T) {
+	for says, command := range map[string]func(t *testing.T, path, addresses, run string) (*exec.Cmd, string){
+		"some of the 3 nodes have no address": node, "some nodes of the job group have no address": memberOf,
+	} {
+		for shell, path := range shells(t) {
+			c, dir := command(t, path, "", "echo run")
+			var errOut bytes.Buffer
+			c.Stderr = &errOut
+			out, err := c.Output()
+			why, _ := os.ReadFile(filepath.Join(dir, "ended"))
+			if code(t, err) != 1 || len(out) > 0 || !strings.Contains(errOut.String(), says) || string(why) != errOut.String() {
+				t.Errorf("%s: %q, %v, %q, %q", shell, out, err, errOut.String(), why)
+			}
 		}
 	}
 }
