@@ -180,6 +180,20 @@ func (s *served) wantAnswer(path, token, want string) {
 	}
 }
 
+// wantLogged checks that the log has these lines and no others. Each line contains the text.
+func (s *served) wantLogged(want ...string) {
+	s.t.Helper()
+	lines := strings.Split(strings.TrimSpace(s.logged.String()), "\n")
+	if len(lines) != len(want) {
+		s.t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), s.logged)
+	}
+	for i, line := range lines {
+		if !strings.Contains(line, want[i]) {
+			s.t.Errorf("line %d: %s\nwant %s", i, line, want[i])
+		}
+	}
+}
+
 // names returns the ids of the objects of a list.
 func (a answered) names(t *testing.T) string {
 	t.Helper()

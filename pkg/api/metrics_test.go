@@ -84,20 +84,11 @@ func TestAudit(t *testing.T) {
 	s.send(http.MethodPost, "/tasks/other/stop", "", bob...)
 	s.send(http.MethodPost, "/tasks/anns/stop", "", root...)
 	s.send(http.MethodPost, "/tasks/stop?all_users=true", "", bob...)
-	lines := strings.Split(strings.TrimSpace(s.logged.String()), "\n")
-	want := []string{
+	s.wantLogged(
 		`logger=audit user=root command=read id=anns code=200 verdict=accepted request=r2 peer=127.0.0.1 owner=ann`,
 		`logger=audit user=bob command=submit id=made1234 code=200 verdict=accepted request=r1 peer=127.0.0.1`,
 		`logger=audit user=bob command=stop id=other code=404 verdict="Task other not found" request=r1 peer=127.0.0.1`,
 		`logger=audit user=root command=stop id=anns code=200 verdict=accepted request=r2 peer=127.0.0.1 owner=ann`,
 		`logger=audit user=bob command="stop all" id="all_users=true" code=403 verdict="all_users: only`,
-	}
-	if len(lines) != len(want) {
-		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), s.logged)
-	}
-	for i, line := range lines {
-		if !strings.Contains(line, want[i]) {
-			t.Errorf("line %d: %s\nwant %s", i, line, want[i])
-		}
-	}
+	)
 }
