@@ -54,9 +54,7 @@ func TestFinishedSiblingIsReadOnce(t *testing.T) {
 	w.cluster.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &live, nil })
 	w.calls()
 	for range 3 {
-		if _, err := w.step("a"); err != nil {
-			t.Fatal(err)
-		}
+		w.mustStep("a")
 	}
 	if calls := w.calls(); len(calls) != 2 {
 		t.Errorf("calls %q", calls)

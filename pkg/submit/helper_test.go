@@ -206,6 +206,13 @@ func (w *testCluster) step(id string) ([]string, error) {
 	return w.log.Facts(), err
 }
 
+// mustStep reconciles a task once, which must succeed.
+func (w *testCluster) mustStep(id string) {
+	w.t.Helper()
+	_, err := w.step(id)
+	must.Succeed(w.t, err)
+}
+
 // must reconciles a task once and compares the appended facts.
 func (w *testCluster) must(id string, want ...string) {
 	w.t.Helper()

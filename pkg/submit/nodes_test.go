@@ -104,9 +104,7 @@ func TestATaskThatMayNotBeResumedFails(t *testing.T) {
 	if r := w.record("a"); r.Phase != task.Failed || r.Reason != "Forbidden" || !strings.Contains(r.Message, "resume job train-a-node-0: ") {
 		t.Errorf("record %+v", r)
 	}
-	if _, err := w.step("a"); err != nil {
-		t.Error(err)
-	}
+	w.mustStep("a")
 	w.wantJobs(0)
 }
 
@@ -167,9 +165,7 @@ func TestAFailedNodeEndsItsSiblings(t *testing.T) {
 		t.Errorf("end (-want +got):\n%s", diff)
 	}
 
-	if _, err := w.step("a"); err != nil {
-		t.Error(err)
-	}
+	w.mustStep("a")
 	left := w.jobsByName()
 	if _, runs := left["train-a-node-2"]; runs || len(left) != 2 {
 		t.Errorf("jobs %v, want those that came to their end", left)
@@ -185,9 +181,7 @@ func TestAJobThatSomebodyRemovedFailsItsTask(t *testing.T) {
 		t.Errorf("record %+v", r)
 	}
 	for len(w.jobsByName()) > 0 {
-		if _, err := w.step("a"); err != nil {
-			t.Fatal(err)
-		}
+		w.mustStep("a")
 	}
 }
 

@@ -203,9 +203,7 @@ func TestANodeThatRestartsBesideAGonePodIsTold(t *testing.T) {
 	w.startPod(names[1])
 	w.await("a", "new pod", func(v task.View) bool { return v.Pods[1] != nil })
 	w.address(names[1], "10.9.9.9")
-	if _, err := w.step("a"); err != nil {
-		t.Fatal(err)
-	}
+	w.mustStep("a")
 	if told := w.pod(names[1]).Annotations[task.AnnotationAddresses]; told != "10.0.0.1\n10.9.9.9" {
 		t.Errorf("the node was told %q", told)
 	}

@@ -122,9 +122,7 @@ func TestFinishedJobIsRetainedThoughTheInformersShowThatItRuns(t *testing.T) {
 	w.cluster.PrependReactor("get", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.(clienttesting.GetAction).GetName() == live.Name, &live, nil
 	})
-	if _, err := w.step("a"); err != nil {
-		t.Error(err)
-	}
+	w.mustStep("a")
 	left := w.jobsByName()
 	if _, kept := left[live.Name]; !kept || len(left) != 1 {
 		t.Errorf("jobs %v, want the one that came to its end", left)
