@@ -83,21 +83,12 @@ func TestAFullLogRefusesAtOnce(t *testing.T) {
 	t.Parallel()
 	log, _ := start(t)
 	log.put(t, "one")
-	info, err := log.stream.Info(natstest.Context(t))
-	must.Succeed(t, err)
-	full := info.Config
-	full.MaxBytes = int64(info.State.Bytes) + 10
-	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {
-		t.Fatal(err)
-	}
-	_, err = log.Append(t.Context(), natstest.Submission("two"))
+	log.resize(t, int64(log.size(t))+10) //nolint:gosec // some bytes
+	_, err := log.Append(t.Context(), natstest.Submission("two"))
 	if !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 		t.Fatalf("append to a full log: %v", err)
 	}
-	full.MaxBytes = -1
-	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {
-		t.Fatal(err)
-	}
+	log.resize(t, -1)
 	if v := log.put(t, "three"); v.Count != 1 {
 		t.Errorf("verdict once there is room: %+v", v)
 	}
@@ -180,16 +171,21 @@ func appendUntilFull(t *testing.T, logs []*running, c task.Command, text string)
 	callers.Wait()
 }
 
-// limit changes the limit of the log's stream.
-func (r *running) limit(t *testing.T, bytes int64) {
+// resize changes the limit of the log's stream.
+func (r *running) resize(t *testing.T, bytes int64) {
 	t.Helper()
 	info, err := r.stream.Info(natstest.Context(t))
 	must.Succeed(t, err)
 	limited := info.Config
 	limited.MaxBytes = bytes
-	if _, err := r.js.UpdateStream(natstest.Context(t), limited); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.js.UpdateStream(natstest.Context(t), limited)
+	must.Succeed(t, err)
+}
+
+// limit changes the limit of the log's stream, and the log learns of it.
+func (r *running) limit(t *testing.T, bytes int64) {
+	t.Helper()
+	r.resize(t, bytes)
 	if _, err := r.info(natstest.Context(t)); err != nil { // as every request for the end of the log does
 		t.Fatal(err)
 	}

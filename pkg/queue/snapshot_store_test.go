@@ -231,11 +231,7 @@ func TestCompactLeavesNothingButTwoSnapshots(t *testing.T) {
 func TestASnapshotIsDueWhenTheLogHasGrownByOne(t *testing.T) {
 	t.Parallel()
 	log, folded := start(t)
-	config := log.stream.CachedInfo().Config
-	config.MaxBytes = minShare * 4000
-	if _, err := log.js.UpdateStream(natstest.Context(t), config); err != nil {
-		t.Fatal(err)
-	}
+	log.resize(t, minShare*4000)
 	log.put(t, "one")
 	if _, err := log.info(natstest.Context(t)); err != nil {
 		t.Fatal(err)
@@ -394,13 +390,7 @@ func TestAFullLogIsCompactedWithoutAMarker(t *testing.T) {
 	log.publishedThrough.Store(log.follower.applied())
 	natstest.Patiently(t, func() error { return log.MakeSpace(t.Context(), submissions) })
 	before := begins(t, log)
-	info, err := log.stream.Info(natstest.Context(t))
-	must.Succeed(t, err)
-	full := info.Config
-	full.MaxBytes = int64(info.State.Bytes) + 10 //nolint:gosec // some bytes
-	if _, err := log.js.UpdateStream(natstest.Context(t), full); err != nil {
-		t.Fatal(err)
-	}
+	log.resize(t, int64(log.size(t))+10) //nolint:gosec // some bytes
 	marker := task.Command{SnapshotMarker: &task.SnapshotMarker{}}
 	if _, err := log.Append(t.Context(), marker); err == nil {
 		t.Fatal("a full log accepted a marker")
