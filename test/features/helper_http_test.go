@@ -1,15 +1,10 @@
 package features
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
-	"net"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/test/testkit"
@@ -43,25 +38,6 @@ func (s *server) get(t *testing.T, user, path string, headers ...string) answer 
 func (s *server) post(t *testing.T, user, path, body string, headers ...string) answer {
 	t.Helper()
 	return s.send(t, http.MethodPost, user, path, []byte(body), headers...)
-}
-
-// raw sends bytes that a well-behaved client would not send.
-func (s *server) raw(t *testing.T, request string) answer {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	must.Succeed(t, err)
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatalf("write the request: %v", err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatalf("read the answer: %v", err)
-	}
-	a, err := testkit.Read(response)
-	must.Succeed(t, err)
-	return answer{a.Code, a.Header, a.Body}
 }
 
 // decode decodes a body of a documented form.
