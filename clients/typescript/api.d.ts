@@ -1374,6 +1374,16 @@ export interface components {
             api_server_access?: boolean | string | number | null;
             /** @description The job group does not wait for the task, and ends it after the primary tasks. */
             auxiliary?: boolean | null;
+            /** @description The same as buckets in file_mounts. Forms: `path: {url, mode, create}`; usually written by programs. */
+            buckets?: {
+                [key: string]: {
+                    create?: boolean | null;
+                    /** @enum {string|null} */
+                    mode?: "COPY" | "MOUNT" | "MOUNT_CACHED" | null;
+                    /** @example s3://bucket/prefix */
+                    url: string | null;
+                };
+            } | null;
             config?: components["schemas"]["TaskConfig"] | null;
             /**
              * @description Environment variables, byte for byte. Forms: a mapping of names to any scalars; null requires `--env NAME=VALUE`.
@@ -1396,7 +1406,7 @@ export interface components {
             /** @description Same as the query parameter fail_fast of a single submission. */
             fail_fast?: boolean | null;
             /**
-             * @description Files and directories that the CLI uploads to these paths. Forms: `path: file or directory`; a bucket is an error.
+             * @description Files and directories that the CLI uploads to these paths, and buckets, which each node copies to these paths. Forms: `path: file or directory`, `path: s3://BUCKET/PREFIX`, `path: {source, name, store, mode}`.
              * @example {
              *       "/config.yaml": "./config.yaml"
              *     }
@@ -1923,6 +1933,16 @@ export interface components {
              * @description Not used; the container gets no credentials for the API server.
              */
             api_server_access?: boolean | string | number | null;
+            /** @description The same as buckets in file_mounts. Forms: `path: {url, mode, create}`; usually written by programs. */
+            buckets?: {
+                [key: string]: {
+                    create?: boolean | null;
+                    /** @enum {string|null} */
+                    mode?: "COPY" | "MOUNT" | "MOUNT_CACHED" | null;
+                    /** @example s3://bucket/prefix */
+                    url: string | null;
+                };
+            } | null;
             config?: components["schemas"]["TaskConfig"] | null;
             /**
              * @description Environment variables, byte for byte. Forms: a mapping of names to any scalars; null requires `--env NAME=VALUE`.
@@ -1943,7 +1963,7 @@ export interface components {
              */
             event_callback?: string | null;
             /**
-             * @description Files and directories that the CLI uploads to these paths. Forms: `path: file or directory`; a bucket is an error.
+             * @description Files and directories that the CLI uploads to these paths, and buckets, which each node copies to these paths. Forms: `path: file or directory`, `path: s3://BUCKET/PREFIX`, `path: {source, name, store, mode}`.
              * @example {
              *       "/config.yaml": "./config.yaml"
              *     }

@@ -84,7 +84,7 @@ func (s *submitter) prepare(from origin, t task.Spec, warnings []string) (*prepa
 			return nil, err
 		}
 	}
-	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny, JobGroup: from.jobGroup}
+	submit := &task.Submit{User: from.user, Task: t, Key: from.key, Group: from.group.Group, MaxParallel: from.group.MaxParallel, FailFast: from.group.FailFast, After: from.after, AfterAny: from.afterAny, JobGroup: from.jobGroup, Transfer: s.policy.TransferOf(t, from.user)}
 	warnings = append(warnings, submission.ChooseResources(s.nodes, submit)...)
 	submit.Image = cmp.Or(submit.Resources().Image(), s.defaultImage)
 	if len(t.Uploads)+len(t.Outputs) > 0 {

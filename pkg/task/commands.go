@@ -3,6 +3,7 @@ package task
 import (
 	"time"
 
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/outputs"
 )
 
@@ -79,6 +80,8 @@ type Submit struct {
 
 	Files       string `json:"files,omitempty"`        // URL of the server for the pods of the task: for its uploads and its outputs
 	OutputLimit int64  `json:"output_limit,omitempty"` // largest archive of the outputs of one node, in bytes
+
+	Transfer bucket.Transfer `json:"transfer,omitzero"` // for a task with buckets
 
 	// Trace is the span of the request as a W3C traceparent, if it is traced. An entry
 	// stores the trace beside the commands, because the trace is not part of the request.

@@ -3,7 +3,11 @@
 // performs no I/O.
 package task
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"k8s-cli/pkg/task/bucket"
+)
 
 // A Spec is a submitted task: the fields of a SkyPilot task file. Scalars keep the text of
 // the file.
@@ -24,6 +28,7 @@ type Spec struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// In a task file, the local paths to upload, by destination; never in a submission.
 	FileMounts map[string]string `json:"file_mounts,omitempty"`
+	Buckets    bucket.Mounts     `json:"buckets,omitempty"`
 	// SHA-256 of archives, by the path at which they are unpacked: /path or ~/path
 	Uploads map[string]string `json:"uploads,omitempty"`
 	Volumes map[string]string `json:"volumes,omitempty"` // names of volumes or claims, by mount path

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/outputs"
 	"k8s-cli/pkg/task/problem"
 )
@@ -86,17 +87,11 @@ func (s Spec) Sums() []string {
 	return slices.Compact(slices.Sorted(maps.Values(s.Uploads)))
 }
 
-// NoBuckets is the error message for file_mounts that SkyPilot would put into buckets.
-const NoBuckets = "buckets are not supported; download the files in setup, or name a local file or directory to upload"
-
 func (s Spec) checkUploads() error {
 	if s.Git.URL != "" && s.Workdir != "" {
 		return fmt.Errorf("git: the task also has the workdir %s; remove one of them", Quote(s.Workdir))
 	}
 	for _, target := range ordered(s.FileMounts) {
-		if strings.Contains(s.FileMounts[target], "://") {
-			return fmt.Errorf("file_mounts.%s: %s", target, NoBuckets)
-		}
 		if err := noNUL("file_mounts", target, "file_mounts", s.FileMounts[target]); err != nil {
 			return err
 		}
@@ -104,25 +99,28 @@ func (s Spec) checkUploads() error {
 	if len(s.Uploads) > maxUploads {
 		return fmt.Errorf("uploads: %d archives exceed the limit of %d", len(s.Uploads), maxUploads)
 	}
-	mounted := map[string]bool{}
+	taken := map[string]bool{}
 	for dir := range s.Volumes {
-		mounted[path.Clean(dir)] = true
+		taken[path.Clean(dir)] = true
 	}
 	for dir := range s.Ephemeral {
-		mounted[path.Clean(dir)] = true
+		taken[path.Clean(dir)] = true
 	}
 	for _, target := range ordered(s.Uploads) {
 		if err := checkTarget(target); err != nil {
 			return fmt.Errorf("uploads: %w", err)
 		}
-		if mounted[target] {
+		if taken[target] {
 			return fmt.Errorf("uploads: a volume is mounted at %s; choose another path", Quote(target))
 		}
 		if err := CheckSum(s.Uploads[target]); err != nil {
 			return fmt.Errorf("uploads.%s: %w", target, err)
 		}
 	}
-	return nil
+	for target := range s.Uploads {
+		taken[target] = taken[target] || !s.Buckets.Gets(target)
+	}
+	return s.Buckets.Check(checkTarget, taken)
 }
 
 // checkTarget returns an error if files cannot be put at a path.
@@ -145,7 +143,7 @@ func checkTarget(target string) error {
 
 // isReserved reports whether k8s-cli uses a clean path itself.
 func isReserved(clean string) bool {
-	return slices.ContainsFunc([]string{ScriptDir, FilesDir, outputs.Dir}, func(dir string) bool {
+	return slices.ContainsFunc([]string{ScriptDir, FilesDir, outputs.Dir, bucket.Dir}, func(dir string) bool {
 		return clean == dir || strings.HasPrefix(clean, dir+"/")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -63,7 +64,7 @@ func TestUploadsMeetTheRestOfTheTask(t *testing.T) {
 		}
 		return uploads
 	}
-	if err := (Spec{Run: "x", Uploads: many(50), FileMounts: map[string]string{"/f": "local"}}).Validate(); err != nil {
+	if err := (Spec{Run: "x", Uploads: many(50), FileMounts: map[string]string{"/f": "local"}, Buckets: bucket.Mounts{"/7": {URL: "s3://data", Create: true}}}).Validate(); err != nil {
 		t.Error(err)
 	}
 	for _, tt := range []struct {
@@ -80,7 +81,10 @@ func TestUploadsMeetTheRestOfTheTask(t *testing.T) {
 			`uploads: a volume is mounted at "/a"`,
 		},
 		{"two working directories", Spec{Git: Git{URL: "https://x/y.git"}, Workdir: "w"}, `git: the task also has the workdir "w"`},
-		{"a bucket", Spec{FileMounts: map[string]string{"/a": "s3://b"}}, "file_mounts./a: buckets are not supported"},
+		{"a bucket of an unknown store", Spec{Buckets: bucket.Mounts{"/a": {URL: "hf://b"}}}, "file_mounts./a: hf:// is not supported"},
+		{"a bucket where files are", Spec{Uploads: map[string]string{"/a": sum}, Buckets: bucket.Mounts{"/a": {URL: "s3://data"}}}, "file_mounts./a: a volume or an upload has the same path"},
+		{"a bucket where a volume is", Spec{Volumes: map[string]string{"/a/": "v"}, Buckets: bucket.Mounts{"/a": {URL: "s3://data"}}}, "file_mounts./a: a volume or an upload has the same path"},
+		{"a bucket in a directory of k8s-cli", Spec{Buckets: bucket.Mounts{bucket.Dir + "/a": {URL: "s3://data"}}}, `file_mounts: "/k8s-cli-buckets/a" is reserved`},
 		{"a NUL in a file mount", Spec{FileMounts: map[string]string{"/a": "\x00"}}, "file_mounts: contains a NUL"},
 		{"a NUL in where it goes", Spec{FileMounts: map[string]string{"/\x00": "a"}}, "file_mounts: contains a NUL"},
 	} {

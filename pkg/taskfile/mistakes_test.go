@@ -77,7 +77,8 @@ var mistakes = []struct{ name, file, says, remedy string }{
 	{"a home directory as a volume", "run: x\nvolumes: {/data: ~/data}", `line 2, volumes./data: "~/data" is a path`, "file_mounts"},
 	{"a list of volumes", "run: x\nvolumes: [data]", "line 2, volumes: must be a mapping of mount paths", "mapping"},
 	{"a relative mount", "run: x\nvolumes: {data: d}", `line 2, volumes: mount path "data" is not absolute`, "begin it with /"},
-	{"a bucket", "run: x\nfile_mounts: {/a: s3://b}", "line 2, file_mounts./a: buckets are not supported", "download the files in setup"},
+	{"a web page as a bucket", "run: x\nfile_mounts: {/a: 'https://example.com/b'}", "line 2, file_mounts./a: an https URL is a bucket only in the form", "download other URLs in setup"},
+	{"a bucket without a name", "run: x\nfile_mounts: {/a: {store: s3}}", "line 2, file_mounts./a: must have a source", "or a name"},
 	{"both lists of alternatives", "run: x\nresources: {any_of: [{cpus: 1}], ordered: [{cpus: 2}]}", "line 2, resources: any_of and ordered", "use one of them"},
 	{"the host's network", "run: x\nconfig: {kubernetes: {pod_config: {spec: {hostNetwork: true}}}}", "line 2, config.kubernetes.pod_config.spec.hostNetwork: pods cannot use", "namespaces of the host"},
 }

@@ -62,6 +62,7 @@ type decoder struct {
 	warnings []string
 	lines    map[string]int  // lines of the fields so far, by path
 	mounts   map[string]bool // paths at which pod_config mounts a volume
+	forms    []bucketForm    // buckets that file_mounts describes by a mapping
 
 	alternative alternative  // current alternative
 	diagnostics *diagnostics // nil unless the caller wants all findings

@@ -28,6 +28,12 @@ func (d *decoder) substitute(t *task.Spec) error {
 	for i, path := range t.Outputs {
 		t.Outputs[i] = s.replace("outputs", path)
 	}
+	for i := range d.forms {
+		f := &d.forms[i]
+		for _, text := range f.texts() {
+			*text = s.replace("file_mounts", *text)
+		}
+	}
 	return s.err
 }
 

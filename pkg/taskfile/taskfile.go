@@ -203,10 +203,13 @@ func (d *decoder) finish(t *task.Spec) error {
 	return nil
 }
 
-// validate replaces the variables in the paths of a task and then checks the task.
+// validate replaces the variables in the paths of a task, finds its buckets, and then checks the task.
 func (d *decoder) validate(t *task.Spec) error {
 	if err := d.substitute(t); err != nil {
 		return err
+	}
+	if err := d.addBuckets(t); err != nil {
+		return d.located(err)
 	}
 	if err := t.Validate(); err != nil {
 		return d.located(err)
@@ -227,6 +230,12 @@ func (d *decoder) remark(t task.Spec) {
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		if _, given := t.Envs[name]; given {
 			d.warnAt("envs."+name, "also set under secrets; this value is not used")
+		}
+	}
+	credentials, _ := t.Buckets.Variables()
+	for _, name := range credentials {
+		if _, given := t.Secrets[name]; given {
+			d.warnAt("secrets."+name, "only the containers that move the data of the buckets get this value, and not the scripts")
 		}
 	}
 	all, queue := t.Resources.Alternatives(), t.Config.Kubernetes.Kueue.LocalQueue

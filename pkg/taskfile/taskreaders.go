@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/callback"
 )
 
@@ -96,7 +97,7 @@ func (d *decoder) noValue(name, hint string) error {
 }
 
 // fileMounts stores the paths to upload: `path: source`. A mapping describes a bucket, as
-// in SkyPilot.
+// in SkyPilot, and a source with a scheme is one: see addBuckets.
 func fileMounts(to *map[string]string) reader {
 	return func(d *decoder, n *node) error {
 		if n.kind != mapping {
@@ -107,10 +108,12 @@ func fileMounts(to *map[string]string) reader {
 			case value.kind == null:
 				return nil
 			case value.kind == mapping:
-				if err := d.fields(value, storageFields()); err != nil || !value.isSet() {
-					return err
+				f, wrong := bucket.Form{Persistent: true}, d.diagnostics.count()
+				err := d.fields(value, bucketFields(&f))
+				if err == nil && d.diagnostics.count() == wrong {
+					d.forms = append(d.forms, bucketForm{path, f})
 				}
-				return d.wrong("%s", task.NoBuckets)
+				return err
 			case value.kind == scalar && value.text == "":
 				return d.wrong("must name a file or directory")
 			}
@@ -138,16 +141,4 @@ func outputs(to *[]string) reader {
 		}
 		return d.wrong("must be a list of paths, not %s", n.kind)
 	}
-}
-
-// storageFields returns the fields of a bucket.
-func storageFields() schema {
-	s := schema{}
-	for _, name := range []string{
-		"name", "source", "store", "persistent", "mode", "type", "mount_options", "config",
-		"_is_sky_managed", "_bucket_sub_path", "_force_delete",
-	} {
-		s[name] = group(anything)
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s-cli/pkg/task"
 	"k8s-cli/pkg/task/attempt"
+	"k8s-cli/pkg/task/bucket"
 )
 
 func (s *State) submit(c task.Submit, raw []byte) (task.Result, []task.Key) {
@@ -378,4 +379,5 @@ func dropSpec(r *task.Record) {
 		r.Submit.Task.Uploads = t.Uploads
 	}
 	r.Submit.Sealed, r.Submit.SecretsMAC, r.Submit.Files, r.Submit.Trace, r.Submit.Spot, r.Submit.OutputLimit = nil, "", "", "", false, 0
+	r.Submit.Transfer = bucket.Transfer{}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/problem"
 )
@@ -29,6 +30,9 @@ type Tasks struct {
 	Tolerations     Keys           // keys of guarded taints that tasks may tolerate; AnyTaint allows all taints
 	Devices         Keys           // extended resources that tasks may request in pod_config, besides their accelerators
 	GracePeriod     time.Duration  // longest terminationGracePeriodSeconds; 0 means no limit
+
+	Transfer    bucket.Transfer // for tasks with buckets; without an image, no task may have buckets
+	BucketRules bucket.Rules    // the Secrets for buckets
 }
 
 // Keys lists keys of labels, annotations or taints. example.com/key matches only itself;
@@ -95,10 +99,23 @@ func (p Tasks) Check(t task.Spec) error {
 	if len(k.PodConfig) > 0 {
 		c.pod("config.kubernetes.pod_config.", k.PodConfig)
 	}
+	if len(t.Buckets) > 0 && p.Transfer.Image == "" && c.err == nil {
+		c.err = problem.New(problem.FeatureDisabled, "file_mounts: buckets are not enabled on this server; download the files in setup, or ask the administrator to set --bucket-image")
+	}
 	if t.EventCallback != "" && c.err == nil {
 		c.err = p.Callbacks.Check(t.EventCallback)
 	}
 	return c.err
+}
+
+// TransferOf returns the choices of the server for the buckets of a task of user.
+func (p Tasks) TransferOf(t task.Spec, user string) bucket.Transfer {
+	if len(t.Buckets) == 0 {
+		return bucket.Transfer{}
+	}
+	chosen := p.Transfer
+	chosen.Secrets = p.BucketRules.Secrets(t.Buckets, user, func(name string) bool { return t.Envs[name] != "" || t.Secrets[name] != "" })
+	return chosen
 }
 
 // A check checks one task and keeps the first error.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/problem"
 )
 
@@ -210,5 +211,28 @@ func TestPolicyNamesTheOnlyAlternative(t *testing.T) {
 		if err := (Tasks{}).Check(task.Spec{Resources: r}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s...", err, want)
 		}
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	spec := task.Spec{Run: "x", Buckets: bucket.Mounts{"/a": {URL: "s3://data/ann"}, "/b": {URL: "gs://data"}}, Secrets: map[string]string{"GOOGLE_CREDENTIALS": task.Redacted}}
+	if err := (Tasks{}).Check(spec); !errors.Is(err, problem.FeatureDisabled) || problem.Field(err) != "file_mounts" {
+		t.Errorf("without an image: %v", err)
+	}
+	p := Tasks{
+		Transfer:    bucket.Transfer{Image: "image", Max: 1},
+		BucketRules: bucket.Rules{{URL: "s3://data/{user}", Secret: "users"}, {URL: "gs://data", Secret: "all"}},
+	}
+	if err := p.Check(spec); err != nil {
+		t.Error(err)
+	}
+	for user, secret := range map[string]string{"ann": "users", "bob": ""} {
+		got := p.TransferOf(spec, user)
+		if got.Image != "image" || got.Max != 1 || got.Secrets["/a"] != secret || got.Secrets["/b"] != "" {
+			t.Errorf("of %s: %+v", user, got)
+		}
+	}
+	if got := p.TransferOf(task.Spec{}, "ann"); got.Image != "" {
+		t.Errorf("without buckets: %+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/taskfile"
 )
 
@@ -167,6 +168,7 @@ func formsOf(base string) map[string]Schema {
 		"envs": examples(scalars(), Schema{"EPOCHS": 3}), "secrets": examples(scalars(), Schema{"HF_TOKEN": "hf_..."}),
 		"volumes":     examples(mounts(Schema{"anyOf": []any{Schema{"type": "string"}, reference(base, "VolumeMount")}}), Schema{"/data": "datasets"}),
 		"file_mounts": examples(mounts(types("string", "object")), Schema{"/config.yaml": "./config.yaml"}),
+		"buckets":     mounts(object(Schema{"url": examples(types("string"), "s3://bucket/prefix"), "mode": oneOf(bucket.Modes...), "create": types("boolean")}, "url")),
 		"uploads":     texts(), "sub_paths": texts(), "ephemeral_volumes": mounts(reference(base, "NodeVolume")),
 		"max_duration": examples(types("string"), "2h"), "event_callback": examples(types("string"), "https://hooks.example.com/k8s-cli"),
 		"outputs": examples(Schema{"anyOf": []any{Schema{"type": "array", "items": types("string")}, mapping()}}, []string{"results"}),
