@@ -43,17 +43,18 @@ build: ## build bin/k8s-cli and bin/k8s-cli-server
 
 IMAGE     ?= k8s-cli.local/server:dev
 PLATFORMS ?= linux/amd64,linux/arm64
+PROGRAM   ?= k8s-cli-server
 MAKE_IMAGE = go -C deploy/image run .
 
 # The name of a release contains the name of a git tag, which neither make nor the shell may run.
 image push: export NAME = $(value IMAGE)
 
-image: ## build bin/k8s-cli-image.tar, an OCI archive, and its SPDX list of modules; IMAGE=name:tag, PLATFORMS=
+image: ## build bin/k8s-cli-image.tar, an OCI archive, and its SPDX list of modules; IMAGE=name:tag, PLATFORMS=, PROGRAM=k8s-cli-bucket for the image of buckets
 	@mkdir -p bin
-	@$(MAKE_IMAGE) archive --name "$$NAME" --platforms $(PLATFORMS) --out $(CURDIR)/bin/k8s-cli-image.tar
+	@$(MAKE_IMAGE) archive --program $(PROGRAM) --name "$$NAME" --platforms $(PLATFORMS) --out $(CURDIR)/bin/k8s-cli-image.tar
 
-push: ## build the image and push it to IMAGE=registry/name:tag
-	@$(MAKE_IMAGE) push --name "$$NAME" --platforms $(PLATFORMS)
+push: ## build the image and push it to IMAGE=registry/name:tag; PLATFORMS=, PROGRAM= as for image
+	@$(MAKE_IMAGE) push --program $(PROGRAM) --name "$$NAME" --platforms $(PLATFORMS)
 
 sbom: build ## write the SPDX lists of modules of both programs to bin/
 	@$(MAKE_IMAGE) sbom $(CURDIR)/bin/k8s-cli $(CURDIR)/bin/k8s-cli-server
@@ -122,7 +123,7 @@ lint: $(LINT) ## check formatting, vet, linters and go.mod
 	GOGC=300 $(LINT) run ./...
 	go mod tidy -diff
 
-MODULE_DIRS = deploy/image deploy/local deploy/release deploy/vuln
+MODULE_DIRS = deploy/bucket deploy/image deploy/local deploy/release deploy/vuln
 
 lint-modules: $(LINT) $(ACTIONLINT) ## check the modules in deploy, the crash points and the workflows
 	@for dir in $(MODULE_DIRS); do (cd $$dir && set -x && $(LINT) run --config ../../.golangci.yml ./...); done

@@ -21,13 +21,15 @@ import (
 const (
 	server = "k8s-cli-server"
 	nats   = "nats-server"
+	bucket = "k8s-cli-bucket"
 )
 
 const natsModule = "github.com/nats-io/nats-server/v2"
 
 // A recipe describes how to build an image.
 type recipe struct {
-	pkg    string // the package to build, from the module of the checkout
+	dir    string // directory of the module with the package, below the checkout
+	pkg    string // the package to build
 	labels map[string]string
 	ports  []string
 	from   func(ctx context.Context, source string) (origin, error)
@@ -61,6 +63,16 @@ var recipes = map[string]recipe{
 		ports: []string{"4222/tcp", "6222/tcp", "8222/tcp"},
 		from:  release,
 	},
+	bucket: {
+		dir: "deploy/bucket",
+		pkg: ".",
+		labels: map[string]string{
+			"org.opencontainers.image.title":       bucket,
+			"org.opencontainers.image.description": "Moves the data of buckets for tasks, with rclone",
+			"org.opencontainers.image.licenses":    "Apache-2.0 AND MIT",
+		},
+		from: commit,
+	},
 }
 
 // A built image is the index of the images for all platforms, with the contents of its
@@ -75,7 +87,7 @@ type built struct {
 func (r request) build(ctx context.Context) (*built, error) {
 	recipe, known := recipes[r.program]
 	if !known {
-		return nil, fmt.Errorf("--program: %q is neither %s nor %s", r.program, server, nats)
+		return nil, fmt.Errorf("--program: %q is not one of %s, %s and %s", r.program, server, nats, bucket)
 	}
 	from, err := recipe.from(ctx, r.source)
 	if err != nil {
@@ -91,7 +103,7 @@ func (r request) build(ctx context.Context) (*built, error) {
 	for platform := range strings.SplitSeq(r.platforms, ",") {
 		_, machine, _ := strings.Cut(platform, "/")
 		program := filepath.Join(dir, machine, r.program)
-		if err := compile(ctx, r.source, recipe.pkg, machine, program); err != nil {
+		if err := compile(ctx, filepath.Join(r.source, recipe.dir), recipe.pkg, machine, program); err != nil {
 			return nil, err
 		}
 		image, err := recipe.image(r.program, program, machine, from)

@@ -119,7 +119,7 @@ func parse(args []string) (verb string, r request, err error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&r.source, "source", "../..", "build the checkout in this `directory`")
-	flags.StringVar(&r.program, "program", server, "what the image runs: "+server+" or "+nats)
+	flags.StringVar(&r.program, "program", server, "what the image runs: "+server+", "+nats+" or "+bucket)
 	flags.StringVar(&r.name, "name", "", "the image's `name`, such as registry.example.com/team/k8s-cli-server:v1; without a tag, it gets the beginning of its digest")
 	flags.StringVar(&r.out, "out", "", "write the archive to this `file`")
 	flags.StringVar(&r.platforms, "platforms", "linux/amd64,linux/arm64", "build for these, with commas between them")

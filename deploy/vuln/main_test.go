@@ -12,7 +12,7 @@ import (
 )
 
 // modules are directories of modules in this repository.
-var modules = []string{"../..", "../image", "../local", "../release", "."}
+var modules = []string{"../..", "../bucket", "../image", "../local", "../release", "."}
 
 func local(t *testing.T) string {
 	t.Helper()
