@@ -48,6 +48,8 @@ const (
 	AnnotationAddresses = "skypilot-node-ips"
 	// on pods of a job group, once all pods of the job group have an address: lines of /etc/hosts
 	AnnotationGroupHosts = "skypilot-jobgroup-hosts"
+	// on pods that copy buckets: the last line that the copying container has written
+	AnnotationBucketProgress = "skypilot-bucket-progress"
 )
 
 // LabelQueue is the label that names the Kueue queue of a Job.
@@ -76,9 +78,18 @@ const (
 	// VariablesEnv has the names of the variables that the task sets, separated by spaces.
 	VariablesEnv = "K8S_CLI_VARIABLES"
 
+	// BucketsEnv says which buckets are in the home directory.
+	BucketsEnv = "K8S_CLI_BUCKETS"
+
 	// OtherHomes lists directories, separated by spaces. A user who cannot write to the home directory
 	// of the image gets the first writable one as the home directory.
 	OtherHomes = FilesDir + "/home /tmp/k8s-cli-home /dev/shm/k8s-cli-home"
+)
+
+// The containers that move the data of the buckets of a task.
+const (
+	BucketsContainer = "buckets"       // the init container that copies the buckets to the node
+	SenderContainer  = "bucket-sender" // the sidecar that sends changed files to the buckets
 )
 
 // RanksText says which ranks the nodes of a task have.

@@ -23,6 +23,10 @@ const (
 	ReasonBackOff       = "BackOff"               // a node has failed and starts again
 )
 
+// NotSent begins the termination message of a node that could not send all files to their buckets. It
+// follows LauncherSays.
+const NotSent = "some files were not sent to their buckets: "
+
 // SetupFailedSuffix ends the message of a node whose setup failed. It follows the exit code.
 const SetupFailedSuffix = " of setup, so run did not start"
 

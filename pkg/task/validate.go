@@ -165,7 +165,7 @@ const ReservedVariables = "k8s_cli_"
 
 // CheckVariable returns an error if name is not a valid name of an environment variable of a task.
 func CheckVariable(name string) error {
-	if strings.HasPrefix(name, ReservedVariables) || strings.HasPrefix(name, "K8S_CLI_OUTPUTS") || name == VariablesEnv {
+	if strings.HasPrefix(name, ReservedVariables) || strings.HasPrefix(name, "K8S_CLI_OUTPUTS") || name == BucketsEnv || name == VariablesEnv {
 		return fmt.Errorf("variable %s is reserved for k8s-cli; choose another name", Quote(name))
 	}
 	if !isVariable(name) {

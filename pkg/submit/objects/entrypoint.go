@@ -34,12 +34,18 @@ func entrypoint(r *task.Record, args []string) string {
 	if len(t.Outputs) > 0 {
 		s += sendOutputs
 	}
+	if t.Buckets.Send() {
+		s += storeBuckets
+	}
 	s += variables
 	if needsHome(t) {
 		s += home
 	}
 	if len(args) > 2 {
 		s += copyFiles
+	}
+	if bucketLinks(t) != "" {
+		s += linkBuckets
 	}
 	s += runner
 	if usesSudo(t) {
@@ -63,7 +69,7 @@ unset ` + variablesEnv + `
 
 // needsHome reports whether a task has files in its home directory, or starts there.
 func needsHome(t task.Spec) bool {
-	return t.Workdir == "" || t.Workdir == "~" || strings.HasPrefix(t.Workdir, "~/") ||
+	return t.Workdir == "" || t.Workdir == "~" || strings.HasPrefix(t.Workdir, "~/") || bucketLinks(t) != "" ||
 		slices.ContainsFunc(slices.Collect(maps.Keys(t.Uploads)), func(target string) bool { return strings.HasPrefix(target, "~/") })
 }
 

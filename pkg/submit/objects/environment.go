@@ -32,15 +32,18 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 			env = append(env, corev1.EnvVar{Name: name, Value: escapeDollar(t.Envs[name])})
 		}
 	}
+	hidden, _ := t.Buckets.Variables() // only for the containers that move data
+	isHidden := func(name string) bool {
+		_, secretData := t.Secrets[name]
+		return secretData && slices.Contains(hidden, name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
-		if !slices.Contains(own, name) {
-			env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: name,
-			}}})
+		if !slices.Contains(own, name) && !isHidden(name) {
+			env = append(env, corev1.EnvVar{Name: name, ValueFrom: secretValue(r, name)})
 		}
 	}
 	if set := slices.Sorted(maps.Keys(mergeMaps(t.Envs, t.Secrets))); len(set) > 0 {
-		set = slices.DeleteFunc(set, func(name string) bool { return slices.Contains(own, name) })
+		set = slices.DeleteFunc(set, func(name string) bool { return slices.Contains(own, name) || isHidden(name) })
 		env = append(env, corev1.EnvVar{Name: variablesEnv, Value: strings.Join(set, " ")})
 	}
 	values := entrypointEnv(r, rank)
@@ -57,6 +60,13 @@ func environment(r *task.Record, rank int) []corev1.EnvVar {
 		env = append(env, v)
 	}
 	return env
+}
+
+// secretValue returns the source of a value in the Secret of a task.
+func secretValue(r *task.Record, key string) *corev1.EnvVarSource {
+	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: key,
+	}}
 }
 
 // unbufferedEnv makes Python write each line when it is printed, as SkyPilot does.

@@ -168,6 +168,9 @@ k8s_cli_place "$@"
 func fileArgs(r *task.Record) (args []string) {
 	uploads := r.Submit.Task.Uploads
 	for _, target := range slices.Sorted(maps.Keys(uploads)) { // a directory comes before its contents
+		if r.Submit.Task.Buckets.Gets(target) {
+			continue
+		}
 		args = append(args, uploads[target], escapeDollar(target))
 	}
 	return args
@@ -198,9 +201,7 @@ func fetch(r *task.Record, spec *corev1.PodSpec) {
 		ImagePullPolicy: main.ImagePullPolicy,
 		Command:         []string{"/bin/sh", "-c", escapeDollar(start), escapeDollar(fetchFiles)},
 		Args:            append([]string{escapeDollar(r.Submit.Files), r.Submit.ID}, sums...),
-		Env: []corev1.EnvVar{{Name: "FILES_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: FilesKey,
-		}}}},
+		Env:             []corev1.EnvVar{{Name: "FILES_TOKEN", ValueFrom: secretValue(r, FilesKey)}},
 		Resources:       *main.Resources.DeepCopy(),
 		SecurityContext: main.SecurityContext.DeepCopy(),
 		VolumeMounts:    []corev1.VolumeMount{{Name: filesVolume, MountPath: task.FilesDir}},

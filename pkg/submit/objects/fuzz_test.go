@@ -41,7 +41,7 @@ func FuzzJobs(f *testing.F) {
 		if s.Task.Validate() != nil {
 			t.Skip()
 		}
-		s.ID, s.User, s.Image = "abc12345", user, "image"
+		s.ID, s.User, s.Image, s.Transfer.Image = "abc12345", user, "image", "transfer"
 		r := &task.Record{Submit: s, Hash: s.Hash(), CreatedAt: noon, Claims: map[string]string{}}
 		for _, name := range s.Task.Volumes {
 			r.Claims[name] = name
@@ -53,9 +53,17 @@ func FuzzJobs(f *testing.F) {
 		for _, job := range jobs {
 			checkNames(t, job)
 			spec := job.Spec.Template.Spec
+			for _, does := range []string{"send", "fetch"} {
+				if does == "send" && !s.Task.Buckets.Send() || len(s.Task.Buckets) == 0 {
+					continue
+				}
+				last := len(spec.InitContainers) - 1
+				checkTransfer(t, does, spec.InitContainers[last], spec.Containers[0], serviceName(r))
+				spec.InitContainers = spec.InitContainers[:last]
+			}
 			if len(s.Task.Uploads) > 0 {
 				checkFetcher(t, spec, serviceName(r))
-				spec.InitContainers, spec.Containers[0].Args = nil, spec.Containers[0].Args[:3]
+				spec.InitContainers, spec.Containers[0].Args = nil, spec.Containers[0].Args[:min(3, len(spec.Containers[0].Args))]
 			}
 			checkBox(t, spec, serviceName(r))
 			checkAffinity(t, spec, job.Labels[task.LabelOwner])
@@ -111,6 +119,25 @@ func checkFetcher(t *testing.T, s corev1.PodSpec, secret string) {
 	}
 	if len(c.Env) != 1 || c.Env[0].ValueFrom.SecretKeyRef.Name != secret || len(c.EnvFrom)+len(c.VolumeDevices) > 0 || len(c.VolumeMounts) != 1 {
 		t.Errorf("it has more than its token and its directory: %+v", c)
+	}
+}
+
+// checkTransfer checks that a container that moves the data of buckets has our program, no more rights
+// than the container of the task, and only the Secret of the task.
+func checkTransfer(t *testing.T, does string, c, of corev1.Container, secret string) {
+	t.Helper()
+	if c.Image != "transfer" || len(c.Command) > 0 || !slices.Equal(c.Args, []string{does}) || len(c.EnvFrom)+len(c.VolumeDevices) > 0 {
+		t.Errorf("it runs something else: %+v", c)
+	}
+	own, rights := c.SecurityContext.DeepCopy(), of.SecurityContext.DeepCopy()
+	own.RunAsUser, own.RunAsGroup, rights.RunAsUser, rights.RunAsGroup = nil, nil, nil, nil
+	if !cmp.Equal(own, rights) {
+		t.Errorf("it has other rights than its task: %+v", c)
+	}
+	for _, v := range c.Env {
+		if v.ValueFrom != nil && (v.ValueFrom.SecretKeyRef == nil || v.ValueFrom.SecretKeyRef.Name != secret) {
+			t.Errorf("it reads what is somebody's: %+v", v)
+		}
 	}
 }
 

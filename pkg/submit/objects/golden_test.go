@@ -96,7 +96,9 @@ func jobs(t *testing.T, g given) []string {
 		c := job.Spec.Template.Spec.Containers[0]
 		short(t, c.Command, entrypoint(g.record(), c.Args[1:]), "(entrypoint)")
 		for _, c := range job.Spec.Template.Spec.InitContainers {
-			short(t, c.Command, fetchFiles, "(fetcher)")
+			if c.Name == filesContainer {
+				short(t, c.Command, fetchFiles, "(fetcher)")
+			}
 		}
 		all = append(all, document(t, job))
 	}

@@ -140,6 +140,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 	}
 	addFiles(r, &p.Spec)
 	addOutputs(r, rank, &p.Spec)
+	addBuckets(r, &p.Spec)
 	addSharedMemory(&p.Spec)
 	p = mergePod(p, t.Config.Kubernetes.PodConfig)
 	p.Spec.Tolerations = append(p.Spec.Tolerations, placement.Tolerations(chosen)...)
@@ -147,6 +148,7 @@ func pod(r *task.Record, rank int) corev1.PodTemplateSpec {
 		requireMachines(&p.Spec, selector)
 	}
 	fetch(r, &p.Spec)
+	moveBuckets(r, &p.Spec)
 	return p
 }
 

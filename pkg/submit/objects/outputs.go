@@ -149,8 +149,6 @@ func addOutputs(r *task.Record, rank int, spec *corev1.PodSpec) {
 		corev1.EnvVar{Name: outputPodEnv, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
 		corev1.EnvVar{Name: outputURLEnv, Value: escapeDollar(r.Submit.Files+outputPath(r.Submit.ID, rank)) + "?pod=$(" + outputPodEnv + ")"},
 		corev1.EnvVar{Name: outputLimitEnv, Value: strconv.FormatInt(r.Submit.OutputLimit, 10)},
-		corev1.EnvVar{Name: outputTokenEnv, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: serviceName(r)}, Key: OutputKey(rank),
-		}}},
+		corev1.EnvVar{Name: outputTokenEnv, ValueFrom: secretValue(r, OutputKey(rank))},
 	)
 }
