@@ -17,6 +17,10 @@ const (
 
 	ReasonFetching   = "FetchingFiles"   // a pod fetches the files of its task
 	ReasonNotFetched = "FilesNotFetched" // a pod could not fetch the files of its task
+
+	ReasonCopying   = "FetchingBuckets"   // a pod copies the buckets of its task
+	ReasonNotCopied = "BucketsNotFetched" // a pod could not copy the buckets of its task
+	ReasonNotSent   = "BucketsNotStored"  // a node could not send all files to their buckets
 )
 
 // exitKilled is the exit code of a node that was ended because another node failed, as in

@@ -11,7 +11,7 @@ func TestReasonsHaveHints(t *testing.T) {
 	for _, reason := range []string{
 		ReasonBacklog, ReasonMaxJobs, ReasonMaxUserJobs, ReasonMaxUnplaced, ReasonTooLarge, ReasonNotBound, ReasonClaimGone,
 		ReasonClaimDeleting, ReasonNodeNotReady, ReasonNotScheduled, ReasonBackOff, ReasonVolume, ReasonUnshared, ReasonSibling,
-		ReasonDeleted, ReasonInternal, ReasonFetching, ReasonNotFetched, ReasonDeadline,
+		ReasonDeleted, ReasonInternal, ReasonFetching, ReasonNotFetched, ReasonCopying, ReasonNotCopied, ReasonNotSent, ReasonDeadline,
 	} {
 		if HintFor(reason, "", nil) == "" {
 			t.Errorf("%s has no hint", reason)

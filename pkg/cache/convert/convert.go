@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -124,7 +125,9 @@ func podOf(p *corev1.Pod) *task.Pod {
 		addContainerStatus(pod, p, c)
 	}
 	for _, c := range p.Status.InitContainerStatuses {
-		addFetcherStatus(pod, c)
+		if c.Name != task.SenderContainer { // runs beside the container of the task
+			addFetcherStatus(pod, c, p.Annotations[task.AnnotationBucketProgress])
+		}
 	}
 	if p.Status.Phase == corev1.PodFailed {
 		pod.Phase = task.Failed // for example evicted before its container could start
@@ -162,6 +165,9 @@ func addContainerStatus(pod *task.Pod, p *corev1.Pod, c corev1.ContainerStatus) 
 		pod.ExitCode = &code
 		pod.StartedAt, pod.FinishedAt = utc(s.Terminated.StartedAt), utc(s.Terminated.FinishedAt)
 		pod.Reason, pod.Message = s.Terminated.Reason, terminationMessage(p, s.Terminated)
+		if strings.HasPrefix(pod.Message, task.NotSent) {
+			pod.Reason = task.ReasonNotSent
+		}
 	case s.Waiting != nil:
 		pod.Reason, pod.Message = s.Waiting.Reason, oneLine(s.Waiting.Message)
 		if s.Waiting.Reason == creating && pod.Message == "" {
@@ -170,20 +176,33 @@ func addContainerStatus(pod *task.Pod, p *corev1.Pod, c corev1.ContainerStatus) 
 	}
 }
 
-// addFetcherStatus adds the status of the init container that downloads the files of the task.
-// The container of the task does not start before the download has succeeded.
-func addFetcherStatus(pod *task.Pod, c corev1.ContainerStatus) {
+// addFetcherStatus adds the status of an init container, which downloads the files of the task or
+// copies its buckets. The container of the task does not start before the init containers have
+// succeeded. progress is how much of the buckets has been copied, "" if that is not known.
+func addFetcherStatus(pod *task.Pod, c corev1.ContainerStatus, progress string) {
+	running, failed, does := task.ReasonFetching, task.ReasonNotFetched, "the pod downloads the files of the task"
+	if c.Name == task.BucketsContainer {
+		running, failed, does = task.ReasonCopying, task.ReasonNotCopied, "the pod copies the buckets of the task"
+		if progress != "" {
+			does += ": " + oneLine(progress)
+		}
+	}
 	switch s := c.State; {
 	case s.Waiting != nil && s.Waiting.Reason != "":
-		pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+		if s.Waiting.Reason != initializing || pod.Reason == initializing { // otherwise an earlier init container runs, or waits for its image
+			pod.Reason, pod.Message = s.Waiting.Reason, s.Waiting.Message
+		}
 	case s.Running != nil:
-		pod.Reason, pod.Message = task.ReasonFetching, "the pod downloads the files of the task"
+		pod.Reason, pod.Message = running, does
 	case s.Terminated != nil && s.Terminated.ExitCode != 0:
 		code := int(s.Terminated.ExitCode)
 		pod.Phase, pod.ExitCode, pod.FinishedAt = task.Failed, &code, utc(s.Terminated.FinishedAt)
-		pod.Reason, pod.Message = task.ReasonNotFetched, s.Terminated.Message
+		pod.Reason, pod.Message = failed, s.Terminated.Message
 	}
 }
+
+// initializing is the reason of a container that waits for an earlier init container.
+const initializing = "PodInitializing"
 
 func utc(t metav1.Time) time.Time { return t.UTC() }
 

@@ -159,6 +159,44 @@ func TestFieldsRetainedOfAPod(t *testing.T) {
 		{"that could not get its files", fetching(corev1.PodFailed, terminated(1, "Error", "c")), with(func(p *task.Pod) {
 			p.Phase, p.ExitCode, p.Reason, p.FinishedAt = task.Failed, new(1), task.ReasonNotFetched, clock(2)
 		})},
+		{"that copies its buckets", func(p *corev1.Pod) {
+			status(corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})(p)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{
+				{Name: "files", State: terminated(0, "Completed", "c")}, {Name: "buckets", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}},
+			}
+		}, with(func(p *task.Pod) {
+			p.Reason, p.Message = task.ReasonCopying, "the pod copies the buckets of the task"
+		})},
+		{"that has copied a part of its buckets", func(p *corev1.Pod) {
+			status(corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})(p)
+			p.Annotations = map[string]string{"skypilot-bucket-progress": "fetched 1 GiB of 2 GiB"}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "buckets", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}}}
+		}, with(func(p *task.Pod) {
+			p.Reason, p.Message = task.ReasonCopying, "the pod copies the buckets of the task: fetched 1 GiB of 2 GiB"
+		})},
+		{"that gets its files before its buckets", func(p *corev1.Pod) {
+			fetching(corev1.PodPending, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}})(p)
+			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, corev1.ContainerStatus{Name: "buckets", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})
+		}, with(func(p *task.Pod) {
+			p.Reason, p.Message = task.ReasonFetching, "the pod downloads the files of the task"
+		})},
+		{"that could not copy its buckets", func(p *corev1.Pod) {
+			fetching(corev1.PodFailed, terminated(1, "Error", "c"))(p)
+			p.Status.InitContainerStatuses[0].Name, p.Status.InitContainerStatuses[0].State.Terminated.Message = "buckets", "s3://data does not exist"
+		}, with(func(p *task.Pod) {
+			p.Phase, p.ExitCode, p.Reason, p.Message, p.FinishedAt = task.Failed, new(1), task.ReasonNotCopied, "s3://data does not exist", clock(2)
+		})},
+		{"whose sidecar sends changed files", func(p *corev1.Pod) {
+			status(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}})(p)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "bucket-sender", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}}}
+		}, with(func(p *task.Pod) { p.Phase, p.Readable, p.StartedAt = task.Running, true, clock(1) })},
+		{"that could not send changed files", func(p *corev1.Pod) {
+			status(corev1.PodFailed, terminated(1, "Error", "c"))(p)
+			p.Status.ContainerStatuses[0].State.Terminated.Message = "k8s-cli: some files were not sent to their buckets: why"
+		}, with(func(p *task.Pod) {
+			p.Phase, p.Readable, p.ExitCode, p.StartedAt, p.FinishedAt = task.Failed, true, new(1), clock(1), clock(2)
+			p.Reason, p.Message = task.ReasonNotSent, "some files were not sent to their buckets: why"
+		})},
 		{"evicted before it started", evict, with(func(p *task.Pod) {
 			p.Phase, p.Reason, p.Message = task.Failed, "Evicted", "the node was low on memory"
 		})},

@@ -98,7 +98,7 @@ const waits = {
   InBacklog: "queued", MaxActiveJobs: "queued", MaxActiveJobsPerUser: "queued", MaxUnschedulablePods: "queued", MaxParallelTasks: "waits for its group",
   WaitsForTask: "waits for other tasks", WaitsForJobGroup: "waits for its job group", Unschedulable: "waits for a machine", NotScheduled: "waits for a machine",
   SchedulingGated: "waits for a machine", JobSuspended: "waits for a quota", QuotaExceeded: "waits for a quota", ContainerCreating: "pulls the image", ErrImagePull: "cannot pull the image",
-  ImagePullBackOff: "cannot pull the image", FetchingFiles: "downloads its files", BackOff: "waits for the next attempt",
+  ImagePullBackOff: "cannot pull the image", FetchingFiles: "downloads its files", FetchingBuckets: "copies its buckets", BackOff: "waits for the next attempt",
 };
 
 /** When the first node began to run, in its first attempt, and when the last one ended. @param {Task} task @returns {{from?: number, to?: number}} */
