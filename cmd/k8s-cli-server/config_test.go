@@ -15,9 +15,12 @@ import (
 	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/api/slots"
 	"k8s-cli/pkg/queue/natsconn"
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/policy"
 	"k8s-cli/test/testkit/must"
 )
+
+var defaultPolicy = policyConfig{tasks: policy.Tasks{GracePeriod: 10 * time.Minute, Transfer: bucket.Transfer{Max: 100 << 30}}, literalClaims: "all"}
 
 // settings is the cmp option that compares two configs.
 var settings = cmp.AllowUnexported(config{}, admissionConfig{}, identityConfig{}, userConfig{}, policyConfig{}, slotConfig{}, execConfig{})
@@ -50,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	want := config{
 		listen: "0.0.0.0:8000", namespace: "default", startTimeout: 30 * time.Second, leaseDuration: 3 * time.Second, natsReplicas: 1,
 		dataDir: defaultDataDir(), natsListen: "127.0.0.1:4222", durability: "always",
-		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, maxOutputs: 256 << 20, maxOutputsTotal: 1 << 30, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, admission: admissionConfig{20000, 0, 1000}, identity: noIdentity, policy: policyConfig{tasks: policy.Tasks{GracePeriod: 10 * time.Minute}, literalClaims: "all"}, perUser: userConfig{uploads: 2 << 30, outputs: 512 << 20}, atOnce: defaultSlots, exec: defaultExec, ui: "on", logFormat: "text", logLevel: "info",
+		workers: 64, defaultImage: "python:3.13-slim", maxNodes: 256, maxUpload: 512 << 20, keepUploads: 24 * time.Hour, maxOutputs: 256 << 20, maxOutputsTotal: 1 << 30, keepJobs: time.Hour, history: 168 * time.Hour, historyTasks: 200000, keepLogs: 1 << 20, keepLogsTotal: 1 << 30, admission: admissionConfig{20000, 0, 1000}, identity: noIdentity, policy: defaultPolicy, perUser: userConfig{uploads: 2 << 30, outputs: 512 << 20}, atOnce: defaultSlots, exec: defaultExec, ui: "on", logFormat: "text", logLevel: "info",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -98,7 +101,7 @@ func TestEveryFlagIsAVariable(t *testing.T) {
 	c.dataDir, c.natsListen, c.durability = embedded.dataDir, embedded.natsListen, embedded.durability
 	want := config{
 		listen: ":1", kubeconfig: "/k", namespace: "n", startTimeout: 5 * time.Second, leaseDuration: 15 * time.Second, nats: natsconn.Remote{URL: "nats://n", Creds: "/c", CA: "/ca", Cert: "/cert", Key: "/key"}, natsReplicas: 3,
-		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, maxOutputs: 256 << 20, maxOutputsTotal: 1 << 30, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, admission: admissionConfig{30, 20, 10}, identity: noIdentity, policy: policyConfig{tasks: policy.Tasks{GracePeriod: 10 * time.Minute}, literalClaims: "all"}, perUser: userConfig{uploads: 2 << 30, outputs: 512 << 20}, atOnce: defaultSlots, exec: defaultExec, ui: "on", logFormat: "json", logLevel: "debug",
+		dataDir: "/d", natsListen: "off", durability: "os", workers: 2, defaultImage: "i", maxNodes: 7, advertiseURL: "https://h/k", maxUpload: 1 << 20, keepUploads: 2 * time.Hour, maxOutputs: 256 << 20, maxOutputsTotal: 1 << 30, adoptLegacy: true, history: time.Hour, historyTasks: 9, keepLogs: 512 << 10, keepLogsTotal: 2e9, admission: admissionConfig{30, 20, 10}, identity: noIdentity, policy: defaultPolicy, perUser: userConfig{uploads: 2 << 30, outputs: 512 << 20}, atOnce: defaultSlots, exec: defaultExec, ui: "on", logFormat: "json", logLevel: "debug",
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s-cli/pkg/task"
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/callback"
 	"k8s-cli/pkg/task/policy"
 )
@@ -16,6 +17,7 @@ type policyConfig struct {
 	tasks         policy.Tasks
 	literalClaims string
 	reserved      []string
+	bucketRules   []string
 	notifyHosts   []string
 }
 
@@ -32,6 +34,10 @@ func (c *policyConfig) define(f *pflag.FlagSet) {
 	f.DurationVar(&t.GracePeriod, "max-grace-period", 10*time.Minute, "longest time for which a pod of a task may go on after its stop (terminationGracePeriodSeconds in pod_config); 0 means no limit")
 	f.StringVar(&c.literalClaims, "literal-claims", string(policy.LiteralAll), "claims that tasks may mount by name although no user owns the claims: all, labelled (claims with the label "+task.LabelShared+"=true) or off")
 	f.StringSliceVar(&c.notifyHosts, "notify-hosts", nil, "hosts to which the server may send notifications of tasks, separated by commas: HOST, *.DOMAIN or an IP address, each with an optional port; the prefix private: allows private addresses; without hosts, the server sends no notifications")
+	f.StringVar(&t.Transfer.Image, "bucket-image", "", "image with the program k8s-cli-bucket, which moves the data of the buckets of tasks; without an image, the server rejects tasks with buckets")
+	t.Transfer.Max = 100 << 30
+	f.Var((*size)(&t.Transfer.Max), "bucket-max", "largest size of all buckets of a task together, which each node copies to the disk of its machine")
+	f.StringSliceVar(&c.bucketRules, "bucket-secrets", nil, "credentials for buckets: pairs URL=SECRET, separated by commas; URL is a bucket or a prefix of a bucket, and SECRET is a Secret in --namespace; {user} in the URL stands for the name of the user")
 	f.StringSliceVar(&c.reserved, "reserved-claims", nil, "PersistentVolumeClaims that no task may mount, separated by commas")
 }
 
@@ -65,9 +71,30 @@ func (c *policyConfig) check() error {
 	if c.tasks.GracePeriod < 0 {
 		return usagef("--max-grace-period: %s is negative", c.tasks.GracePeriod)
 	}
+	if err := c.checkBuckets(); err != nil {
+		return err
+	}
 	var err error
 	if c.tasks.Callbacks, err = callback.ParseHosts(c.notifyHosts); err != nil {
 		return usagef("--notify-hosts: %w", err)
+	}
+	return nil
+}
+
+func (c *policyConfig) checkBuckets() error {
+	if image := c.tasks.Transfer.Image; image != "" && !task.IsImage(image) {
+		return usagef("--bucket-image: %q is not the name of a container image", image)
+	}
+	if c.tasks.Transfer.Max < 1 {
+		return usagef("--bucket-max: 0 must be greater than 0")
+	}
+	c.tasks.BucketRules = nil
+	for _, text := range c.bucketRules {
+		rule, err := bucket.ParseRule(text)
+		if err != nil {
+			return usagef("--bucket-secrets: %s: %w", text, err)
+		}
+		c.tasks.BucketRules = append(c.tasks.BucketRules, rule)
 	}
 	return nil
 }

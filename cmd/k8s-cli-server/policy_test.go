@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s-cli/pkg/task/bucket"
 	"k8s-cli/pkg/task/policy"
 )
 
@@ -17,12 +18,15 @@ func TestPolicyFlags(t *testing.T) {
 			Annotations: policy.Keys{"example.com/", "io.example.option"}, Labels: policy.Keys{"example.com/key"},
 			PriorityClasses: []string{"high", "low"}, RuntimeClasses: []string{"nvidia"}, Schedulers: []string{"volcano"}, PullSecrets: []string{"registry"},
 			Tolerations: policy.Keys{"*", "node-role.kubernetes.io/"}, Devices: policy.Keys{"rdma/", "habana.ai/gaudi"}, GracePeriod: time.Minute,
+			Transfer:    bucket.Transfer{Image: "registry.example.com/bucket:1", Max: 1 << 30},
+			BucketRules: bucket.Rules{{URL: "s3://data/{user}", Secret: "users"}, {URL: "gs://data", Secret: "all"}},
 		},
-		literalClaims: "labelled", reserved: []string{"a", "b"},
+		literalClaims: "labelled", reserved: []string{"a", "b"}, bucketRules: []string{"s3://data/{user}/=users", "gs://data=all"},
 	}
 	args := []string{
 		"--allowed-annotations=example.com/,io.example.option", "--allowed-labels=example.com/key", "--allowed-priority-classes=high,low", "--allowed-runtime-classes=nvidia",
 		"--allowed-schedulers=volcano", "--allowed-pull-secrets=registry", "--allowed-tolerations=*,node-role.kubernetes.io/", "--allowed-devices=rdma/,habana.ai/gaudi", "--max-grace-period=1m", "--literal-claims=labelled", "--reserved-claims=a,b",
+		"--bucket-image=registry.example.com/bucket:1", "--bucket-max=1Gi", "--bucket-secrets=s3://data/{user}/=users,gs://data=all",
 	}
 	env := map[string]string{}
 	for _, arg := range args {
@@ -51,6 +55,7 @@ func TestPolicyFlagsThatMakeNoSense(t *testing.T) {
 		"--allowed-annotations=a b", "--allowed-annotations=*", "--allowed-annotations=app.kubernetes.io/", "--allowed-labels=skypilot-owner", "--allowed-labels=example.com/*",
 		"--allowed-priority-classes=system-node-critical", "--allowed-priority-classes=*", "--allowed-runtime-classes=A", "--allowed-schedulers=a b", "--allowed-pull-secrets=a/b",
 		"--allowed-tolerations=a b", "--allowed-devices=*", "--max-grace-period=-1s", "--literal-claims=some", "--reserved-claims=A", "--notify-hosts=https://a",
+		"--bucket-image=A", "--bucket-max=0", "--bucket-secrets=s3://data", "--bucket-secrets=hf://data=a", "--bucket-secrets=s3://data=A",
 	} {
 		flag, value, _ := strings.Cut(arg, "=")
 		if _, err := parse(nil, arg); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), flag+": ") || !strings.Contains(err.Error(), value) {
