@@ -32,6 +32,9 @@ func (p *parts) runLeader(ctx context.Context) error {
 	if p.notifies() {
 		g.Go(func() error { return p.notifier.Run(ctx) })
 	}
+	if p.config.policy.tasks.Transfer.Image != "" {
+		g.Go(func() error { return p.copies.Run(ctx) })
+	}
 	return g.Wait()
 }
 

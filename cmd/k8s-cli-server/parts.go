@@ -11,6 +11,7 @@ import (
 	"k8s-cli/pkg/api"
 	"k8s-cli/pkg/api/exec"
 	"k8s-cli/pkg/auth"
+	"k8s-cli/pkg/bucketprogress"
 	"k8s-cli/pkg/cache"
 	"k8s-cli/pkg/logs"
 	"k8s-cli/pkg/notify"
@@ -38,6 +39,7 @@ type parts struct {
 	archiver   *logs.Archiver
 	controller *submit.Controller
 	notifier   *notify.Notifier
+	copies     *bucketprogress.Publisher
 	health     *health
 	server     *api.Server
 	metrics    http.Handler // of all parts
@@ -58,7 +60,8 @@ func buildParts(ctx context.Context, c config, deps *dependencies, tracer *trace
 	}
 	p.archiver = logs.NewArchiver(tailer, p.store, int(c.keepLogs), deps.log.IsCaughtUp)
 	p.controller = newController(c, deps, p.store, p.archiver, tracer, logger)
-	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Enqueue, p.archiver.Enqueue)
+	p.copies = bucketprogress.New(deps.k8s, c.namespace, p.store, logger)
+	p.informers, p.optional = watchCluster(c, deps, p.store, logger, p.controller.Enqueue, p.archiver.Enqueue, p.copies.Enqueue)
 	p.health = newHealth(deps.log, p.store)
 	counted := prometheus.NewRegistry()
 	p.metrics = metricsHandler(counted)

@@ -40,13 +40,14 @@ var own = map[string][]string{
 	"pkg/status":         {"pkg/bounded", "pkg/cache", "pkg/task"},
 	"pkg/logs":           {"pkg/task"},
 	"pkg/notify":         {"pkg/task", "pkg/release"},
+	"pkg/bucketprogress": {"pkg/task"},
 	"pkg/ui":             {},
 	"pkg/session":        {"pkg/task", "pkg/auth", "pkg/cache", "pkg/seal"},
 	"pkg/exec":           {"pkg/task"},
 	"pkg/api":            {"pkg/bounded", "pkg/exec", "pkg/seal", "pkg/session", "pkg/status", "pkg/task", "pkg/taskfile", "pkg/trace", "pkg/ui"},
 	"pkg/client":         {"pkg/task", "pkg/exec"},
 	"cmd/k8s-cli":        {"pkg/task", "pkg/exec", "pkg/taskfile", "pkg/client", "pkg/release", "pkg/trace"},
-	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/exec", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session", "pkg/notify"},
+	"cmd/k8s-cli-server": {"pkg/task", "pkg/crash", "pkg/queue", "pkg/cache", "pkg/submit", "pkg/status", "pkg/logs", "pkg/exec", "pkg/api", "pkg/seal", "pkg/auth", "pkg/release", "pkg/trace", "pkg/ui", "pkg/session", "pkg/notify", "pkg/bucketprogress"},
 }
 
 // others maps an import path to the packages that may import it: an import path outside this
@@ -65,7 +66,7 @@ var others = map[string][]string{
 	"k8s.io/client-go/tools/cache":      {"pkg/cache"},
 	"k8s.io/client-go/util/workqueue":   {"pkg/submit"},
 	"k8s.io/client-go/tools/clientcmd":  {"cmd/k8s-cli-server"},
-	"k8s.io/":                           {"pkg/auth", "pkg/placement", "pkg/cache", "pkg/submit", "pkg/logs", "pkg/exec/pods", "cmd/k8s-cli-server"},
+	"k8s.io/":                           {"pkg/auth", "pkg/placement", "pkg/cache", "pkg/submit", "pkg/logs", "pkg/bucketprogress", "pkg/exec/pods", "cmd/k8s-cli-server"},
 	"k8s.io/client-go/tools/leaderelec": {"cmd/k8s-cli-server"},
 	module + "pkg/exec/pods":            {"cmd/k8s-cli-server"}, // it links client-go, and package exec is for the CLI too
 }
