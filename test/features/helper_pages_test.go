@@ -35,6 +35,8 @@ const (
 	reasonTest     = "compiles and runs other tests or measurements: TestExceptionsOfPages checks their names"
 	reasonIssuer   = "needs an OpenID Connect issuer: cmd/k8s-cli/testdata/script/login.txtar and login-terminal.txtar"
 	reasonModule   = "needs a program in a module of its own: TestGoPrograms writes such programs"
+	reasonBuckets  = "needs credentials for a store: the tests of --bucket-secrets have a store of their own"
+	reasonAccount  = "needs an account of a cloud service, and its program: nothing runs it"
 	reasonChart    = "needs the Deployment of the chart: the scene of the page stops and starts the server instead"
 )
 
@@ -68,6 +70,19 @@ var exceptions = map[string]exception{
 
 	// docs/notifications.md
 	"k8s-cli jobs notify-secret": {elsewhere: "prints a secret of its own for each server: cmd/k8s-cli/testdata/script/notify.txtar"},
+
+	// docs/buckets.md
+	"make push PROGRAM=k8s-cli-bucket IMAGE=registry.example.com/team/k8s-cli-bucket:v1":                                                                                   {elsewhere: reasonRegistry},
+	"kubectl -n tasks create secret generic bucket-users --from-env-file=credentials.env":                                                                                  {elsewhere: reasonBuckets},
+	"k8s-cli-server --bucket-secrets='s3://team-data/{user}/=bucket-users,s3://public-data=bucket-readers'":                                                                {elsewhere: reasonBuckets},
+	"k8s-cli jobs submit train.yaml --secret-file credentials.env":                                                                                                         {elsewhere: reasonBuckets},
+	"aws iam create-user --user-name k8s-cli-team":                                                                                                                         {elsewhere: reasonAccount},
+	"aws iam put-user-policy --user-name k8s-cli-team --policy-name buckets --policy-document file://policy.json":                                                          {elsewhere: reasonAccount},
+	"aws iam create-access-key --user-name k8s-cli-team":                                                                                                                   {elsewhere: reasonAccount},
+	"gcloud iam service-accounts create k8s-cli-team":                                                                                                                      {elsewhere: reasonAccount},
+	"gcloud storage buckets add-iam-policy-binding gs://team-data --role=roles/storage.objectUser --member=serviceAccount:k8s-cli-team@my-project.iam.gserviceaccount.com": {elsewhere: reasonAccount},
+	"gcloud iam service-accounts keys create key.json --iam-account=k8s-cli-team@my-project.iam.gserviceaccount.com":                                                       {elsewhere: reasonAccount},
+	"az storage container generate-sas --account-name myaccount --name team-data --permissions racwl --expiry 2027-12-31 --https-only --output tsv":                        {elsewhere: reasonAccount},
 
 	// docs/development.md
 	"go test ./pkg/cache/state -run 'TestKeys$'":                       {elsewhere: reasonTest},
