@@ -38,7 +38,7 @@ class OtherFields(_RareFields, total=False):
     setup: Optional[str]
     num_nodes: Optional[int]
     workdir: Union[str, "os.PathLike[str]", Mapping[str, str], None]
-    file_mounts: Optional[Mapping[str, Union[str, "os.PathLike[str]"]]]
+    file_mounts: Optional[Mapping[str, Union[str, "os.PathLike[str]", Mapping[str, Any]]]]
     volumes: Optional[Mapping[str, Any]]
     resources: Optional[Mapping[str, Any]]
     cpus: Union[str, int, float, None]
@@ -94,7 +94,7 @@ class Task:
         workdir: Union[str, "os.PathLike[str]", Mapping[str, str], None] = None,
         envs: Optional[Mapping[str, Scalar]] = None,
         secrets: Optional[Mapping[str, Scalar]] = None,
-        file_mounts: Optional[Mapping[str, Union[str, "os.PathLike[str]"]]] = None,
+        file_mounts: Optional[Mapping[str, Union[str, "os.PathLike[str]", Mapping[str, Any]]]] = None,
         volumes: Optional[Mapping[str, Any]] = None,
         resources: Optional[Mapping[str, Any]] = None,
         cpus: Union[str, int, float, None] = None,
@@ -117,7 +117,7 @@ class Task:
             "resources": merged or None,
             "envs": envs,
             "secrets": secrets,
-            "file_mounts": {k: os.fspath(v) for k, v in file_mounts.items()} if file_mounts else None,
+            "file_mounts": {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in file_mounts.items()} if file_mounts else None,
             "volumes": volumes,
             "config": config,
             "max_duration": max_duration,
@@ -402,15 +402,20 @@ class Packer:
         elif isinstance(workdir, str) and _pack.WORKDIR not in uploads and _pack.is_local(expanded(workdir, envs)):
             uploads[_pack.WORKDIR] = self._path("workdir", expanded(workdir, envs))
             fields["workdir"] = _pack.WORKDIR
+        buckets: Dict[str, Any] = {}
         for target, source in sorted((fields.pop("file_mounts", None) or {}).items()):
             field = f"file_mounts.{target}"
-            if not isinstance(source, str) or "://" in source:
-                raise TaskUnusable(f"{field}: {source!r} is not a local file or directory; buckets are not supported")
-            source = expanded(source, envs)
-            place = _pack.target_of(target, source)
-            if place in uploads:
-                raise TaskUnusable(f"{field}: another entry also writes to {place}")
-            uploads[place] = self._path(field, source)
+            local = local_files(target, source, envs)
+            if not isinstance(source, str):  # a bucket, which the server checks, and which gets the files
+                buckets[target] = {k: v for k, v in source.items() if k != "source"} if local else source
+            elif not local:
+                buckets[target] = source
+            for place, path in local.items():
+                if place in uploads:
+                    raise TaskUnusable(f"{field}: another entry also writes to {place}")
+                uploads[place] = self._path(field, path)
+        if buckets:
+            fields["file_mounts"] = buckets
         if uploads:
             fields["uploads"] = uploads
         return fields
@@ -457,11 +462,27 @@ class Packer:
 def has_files(fields: Mapping[str, Any]) -> bool:
     """Reports whether a task names files on this machine or a repository."""
     workdir = fields.get("workdir")
-    if fields.get("file_mounts") or fields.get("git") or isinstance(workdir, Mapping):
+    envs = fields.get("envs") or {}
+    if any(local_files(target, source, envs) for target, source in (fields.get("file_mounts") or {}).items()):
+        return True
+    if fields.get("git") or isinstance(workdir, Mapping):
         return True
     if not isinstance(workdir, str) or _pack.WORKDIR in (fields.get("uploads") or {}):
         return False
-    return _pack.is_local(expanded(workdir, fields.get("envs") or {}))
+    return _pack.is_local(expanded(workdir, envs))
+
+
+def local_files(target: str, source: Any, envs: Mapping[str, Any]) -> Dict[str, str]:
+    """Returns the local paths of an entry of file_mounts by their path in a container; none for a bucket without files."""
+    if isinstance(source, str):
+        path = expanded(source, envs)
+        return {} if "://" in path else {_pack.target_of(target, path): path}
+    source = source.get("source") if isinstance(source, Mapping) else None
+    paths = [expanded(str(path), envs) for path in (source if isinstance(source, list) else [source] if source else [])]
+    if any("://" in path for path in paths):
+        return {}
+    place = _pack.target_of(target.rstrip("/"), "")
+    return {f"{place}/{os.path.basename(os.path.normpath(p))}" if isinstance(source, list) else place: p for p in paths}
 
 
 def expanded(path: str, envs: Mapping[str, Any]) -> str:

@@ -303,7 +303,8 @@ async def no_files(s):
     err = await refused(errors.TaskUnusable, lambda: c.submit(run="true", workdir="./nowhere"))
     expect("nowhere" in err.detail, True)
     await refused(errors.TaskUnusable, lambda: c.submit(run="true", file_mounts={"/x": s.directory + "/nothing"}))
-    await refused(errors.TaskUnusable, lambda: c.submit(run="true", file_mounts={"/x": "s3://bucket"}))
+    err = await refused(errors.FeatureDisabled, lambda: c.submit(run="true", file_mounts={"/x": "s3://bucket"}))
+    expect(err.field, "file_mounts")
 
 
 @story("an upload that breaks is sent again")

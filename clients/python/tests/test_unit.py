@@ -1625,6 +1625,19 @@ class TestTasks(unittest.TestCase):
             image = {"workdir": "/data/$N", "envs": {"N": 2}}
             self.assertEqual(task.Packer(0).pack(image), image)  # the server replaces the variable
 
+    def test_buckets(self) -> None:
+        with tempfile.TemporaryDirectory() as top:
+            pathlib.Path(top, "f.txt").write_text("one")
+            mounts = {"/a": "s3://one/$N", "/b": {"source": "gs://two", "mode": "COPY"}, "/c": {"name": "three"}}
+            self.assertFalse(task.has_files({"file_mounts": mounts}))
+            mounts.update({"/d": {"name": "four", "source": top}, "e/": {"name": "five", "source": [top + "/f.txt"]}})
+            fields = {"file_mounts": mounts, "envs": {"N": 1}}
+            packer = task.Packer(0)
+            packed = packer.pack(fields)
+            self.assertEqual((task.has_files(fields), sorted(packed["uploads"])), (True, ["/d", "~/sky_workdir/e/f.txt"]))
+            self.assertEqual(packed["file_mounts"], {**mounts, "/d": {"name": "four"}, "e/": {"name": "five"}})
+            packer.close()
+
     def test_targets(self) -> None:
         for target, want in {"/a/../b": "/b", "x": "~/sky_workdir/x", "~/y/": "~/y", "//z": "/z"}.items():
             self.assertEqual(_pack.target_of(target, "/nowhere"), want)
