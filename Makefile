@@ -86,8 +86,8 @@ test-changed: ## run the suites that read a file that differs from BASE=main
 	@$(SUITES) -base $(BASE) changed
 
 # test-unit, test-features, test-docs, test-clients, test-durability, test-faults, test-crash, test-attack, test-ui,
-# test-openapi, test-deploy
-test-%: ## run one suite: unit, features, docs, clients, durability, faults, crash, attack, ui, openapi, deploy; RUN=regexp
+# test-openapi, test-deploy, test-buckets
+test-%: ## run one suite: unit, features, docs, clients, durability, buckets, faults, crash, attack, ui, openapi, deploy; RUN=regexp
 	@$(SUITES) $*
 
 deploy: $(HELM) ## install three API pods and three NATS nodes on the local cluster; KUBECONFIG=, IMAGE= and AUTH= for another cluster, INSTANCE=1 next to another checkout

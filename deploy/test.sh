@@ -58,6 +58,26 @@ programs() {
   export K8S_CLI_TEST_BIN=$bin
 }
 
+# buckets builds the image that moves the data of buckets, loads it into the cluster, and builds the S3
+# server of the tests.
+buckets() {
+  mkdir -p "$dir/buckets"
+  K8S_CLI_TEST_BUCKET_IMAGE=$(go -C deploy/image run . archive --program k8s-cli-bucket --name k8s-cli.local/bucket --platforms "linux/$(go env GOARCH)" --out "$dir/buckets/image.tar" |
+    sed -E 's/^[^ ]+ ([^ @]+)@.*/\1/')
+  local_cluster load --dir "$dir/kubelet" "$dir/buckets/image.tar"
+  CGO_ENABLED=0 go build -C deploy/bucket -trimpath -ldflags "-s -w" -o "$dir/buckets/" ./s3server # shares packages with the image
+  export K8S_CLI_TEST_BUCKET_IMAGE K8S_CLI_TEST_S3=$dir/buckets/s3server
+}
+# stores installs servers of object stores.
+stores() {
+  install npm npm
+  for module in github.com/fsouza/fake-gcs-server@v1.56.1 github.com/versity/versitygw/cmd/versitygw@v1.8.0; do
+    GOBIN=$cache/stores CGO_ENABLED=0 go install "$module"
+  done
+  npm --prefix "$cache/stores" install --no-audit --no-fund --ignore-scripts --no-save --silent azurite@3.37.0
+  ln -sf node_modules/.bin/azurite-blob "$cache/stores/"
+  export K8S_CLI_TEST_STORES=$cache/stores
+}
 helm() { K8S_CLI_TEST_HELM=$(make --no-print-directory helm); export K8S_CLI_TEST_HELM; }
 prometheus() { PATH=$(make --no-print-directory prometheus):$PATH; }
 nats() { PATH=$(dirname "$(make --no-print-directory nats)"):$PATH; }
@@ -90,6 +110,8 @@ unit() {
 docs='^Test(Pages|ExceptionsOfPages|Examples|Demo)$'
 clients='^Test(Python.*|TypeScript.*|Go.*|CIScript.*)$'
 charts='^Test(ChartGrantsExactlyTheRightsInUse|DashboardAndAlerts)$'
+
+bucket='Bucket'
 
 features() { tests -count=1 -timeout 40m "$@" ./test/features; }
 
@@ -131,7 +153,7 @@ case $1 in
     without_race
     programs
     kubelet
-    features -skip "FakePods|$docs|$clients|$charts"
+    features -skip "FakePods|$docs|$clients|$charts|$bucket"
     fake
     [ -n "${RUN:-}" ] || features -run FakePods
     ;;
@@ -155,6 +177,16 @@ case $1 in
     programs
     kubelet
     tests -count=1 -timeout 20m ./test/durability
+    ;;
+  buckets)
+    stores
+    export K8S_CLI_TEST_BUCKET_FILES=5000 K8S_CLI_TEST_BUCKET_LARGE=1000 K8S_CLI_TEST_BUCKET_OUTAGE=2m
+    CGO_ENABLED=0 go -C deploy/bucket test -trimpath -vet=off -count=1 -timeout 60m -json ./... || code=1
+    without_race
+    programs
+    kubelet
+    buckets
+    features -run "$bucket"
     ;;
   faults)
     programs

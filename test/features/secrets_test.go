@@ -70,8 +70,8 @@ func TestSecretIsVisibleToItsTaskOnly(t *testing.T) {
 			t.Errorf("node %d says %q", rank, got)
 		}
 	}
-	ann.searchCluster(t, id)
-	searchFiles(t, data)
+	ann.searchCluster(t, id, "TOKEN")
+	searchFiles(t, data, "md5sum")
 	for _, path := range []string{"/tasks", "/tasks/" + id, "/tasks/" + id + "/spec", "/tasks/" + id + "/events", "/tasks/" + id + "/logs?follow=false"} {
 		if a := s.get(t, "ann", path); a.code != http.StatusOK || holds(a.body) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
@@ -98,8 +98,9 @@ func (u *user) submitWithSecret(t *testing.T, file string) string {
 	return m[1]
 }
 
-// searchCluster searches all objects of the namespace for the secret.
-func (c *cluster) searchCluster(t *testing.T, id string) {
+// searchCluster searches all objects of the namespace for the secret. Only the Secret of the task has
+// it, under this name.
+func (c *cluster) searchCluster(t *testing.T, id, name string) {
 	t.Helper()
 	core, all := c.CoreV1(), metav1.ListOptions{}
 	jobs, err1 := c.BatchV1().Jobs(c.namespace).List(t.Context(), all)
@@ -121,7 +122,7 @@ func (c *cluster) searchCluster(t *testing.T, id string) {
 	}
 	found := 0
 	for _, secret := range secrets.Items {
-		if string(secret.Data["TOKEN"]) == secretValue {
+		if string(secret.Data[name]) == secretValue {
 			found++
 			if secret.Labels[task.LabelTaskID] != id || len(secret.OwnerReferences) != 1 {
 				t.Errorf("the Secret is %+v", secret.ObjectMeta)
@@ -133,9 +134,9 @@ func (c *cluster) searchCluster(t *testing.T, id string) {
 	}
 }
 
-// searchFiles searches all files of a directory for the secret. The rest of the task must be
-// there.
-func searchFiles(t *testing.T, dir string) {
+// searchFiles searches all files of a directory for the secret. The rest of the task, with a known text,
+// must be there.
+func searchFiles(t *testing.T, dir, text string) {
 	t.Helper()
 	known := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -143,7 +144,7 @@ func searchFiles(t *testing.T, dir string) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
-		if bytes.Contains(raw, []byte("md5sum")) {
+		if bytes.Contains(raw, []byte(text)) {
 			known++
 		}
 		if holds(raw) {

@@ -27,6 +27,7 @@ var suites = []suite{
 	{name: "docs", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "docs", "examples", "README.md", "CONTRIBUTING.md", "SECURITY.md", "clients"}},
 	{name: "clients", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "deploy/module.sh", "clients", "docs", "pkg/client", "test/fences"}},
 	{name: "durability", packages: []string{server, "./test/durability"}, paths: []string{"deploy/local"}},
+	{name: "buckets", packages: []string{server, cli, "./test/features"}, paths: []string{"deploy/local", "deploy/image", "deploy/bucket"}},
 	{name: "faults", packages: []string{server, "./test/faults/..."}, paths: []string{"deploy/local", "test/faults"}},
 	{name: "crash", packages: []string{server, "./test/crash"}, paths: []string{"deploy/local"}},
 	{name: "attack", packages: []string{server, cli, "./test/attack"}, paths: []string{"deploy/local"}},
