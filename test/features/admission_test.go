@@ -91,6 +91,9 @@ func recordOf(parsed task.Spec, m generator) *task.Record {
 	if s.Image == "" {
 		s.Image = "python:3.13-slim"
 	}
+	if len(parsed.Buckets) > 0 {
+		s.Transfer.Image = "k8s-cli.local/bucket"
+	}
 	claims := map[string]string{}
 	for _, name := range parsed.Volumes {
 		claims[name] = name
