@@ -290,7 +290,7 @@ func TestCommandLine(t *testing.T) {
 		})
 	}
 	r := request{program: "shell"}
-	if _, err := r.build(t.Context()); err == nil || !strings.Contains(err.Error(), `"shell" is neither`) {
+	if _, err := r.build(t.Context()); err == nil || !strings.Contains(err.Error(), `"shell" is not one of`) {
 		t.Errorf("build = %v", err)
 	}
 }
